@@ -1,0 +1,57 @@
+"""Training-free image denoising for people who have one noisy image.
+
+The pipeline, in seven lines:
+
+1. the border brings any image to float32 ``(*spatial, channels)`` without units (``image``);
+2. the noise level is known or estimated (``noise``);
+3. every pixel becomes a point: its place and the patch around it (``patches``);
+4. points are compared, each with each nearby (``weights``), or with learned clusters (``mixture``);
+5. weights are normalised: by rows, by columns then rows, or until both hold (``symmetrize``);
+6. alike points are averaged (``filters``, ``gsf``) and the patches put back together;
+7. what was not known is chosen by the data: clusters, fidelity (``selection``).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "METHODS": "methods",
+    "GSFResult": "gsf",
+    "denoise_bilateral": "filters",
+    "denoise_gaussian": "filters",
+    "denoise_gsf": "gsf",
+    "denoise_lark": "filters",
+    "denoise_nlm": "filters",
+    "estimate_sigma": "noise",
+    "fit_gsf": "gsf",
+}
+
+__all__ = [*_HOME, "__version__"]
+
+if TYPE_CHECKING:
+    from .filters import denoise_bilateral as denoise_bilateral
+    from .filters import denoise_gaussian as denoise_gaussian
+    from .filters import denoise_lark as denoise_lark
+    from .filters import denoise_nlm as denoise_nlm
+    from .gsf import GSFResult as GSFResult
+    from .gsf import denoise_gsf as denoise_gsf
+    from .gsf import fit_gsf as fit_gsf
+    from .methods import METHODS as METHODS
+    from .noise import estimate_sigma as estimate_sigma
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: the package itself imports in no time."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,273 @@
+"""The command line: a thin shell over METHODS, estimate_sigma and files.
+
+At the top nothing but typer and the standard library is imported (``options`` and ``work`` keep to
+that too), so that ``--help`` is instant.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from . import work
+from .options import UsageError, own_options, parse_options, split_arguments
+
+DEFAULT_METHODS = ("denoise", "gsf")  # the first of these that METHODS has
+DEMO_FOLDER = Path("symsmooth-demo")
+_TYPER_ERROR: type[BaseException] = typer.BadParameter.__mro__[1]  # UsageError, wherever it lives
+
+app = typer.Typer(
+    help="Denoise images without training.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Inputs = Annotated[list[str], typer.Argument(metavar="IN...", help="Pictures, stacks or arrays.")]
+Out = Annotated[str, typer.Option("-o", "--out", metavar="OUT", help="File, or folder (with a /).")]
+Axis = Annotated[str, typer.Option(help="Axis of the channels, none, or auto: as the file says.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
+
+
+def main() -> None:
+    """Run the command line; every error is one line, never a traceback."""
+    try:
+        code = app(standalone_mode=False) or 0
+    except (KeyboardInterrupt, typer.Abort):
+        code = _stopped()
+    except _TYPER_ERROR as error:
+        code = _complain(getattr(error, "format_message", error.__str__)(), 2)
+    except BrokenPipeError:  # as in `symsmooth methods | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    except Exception as error:
+        code = _complain(_message(error), 1)
+    sys.exit(code)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        from .. import __version__
+
+        typer.echo(f"symsmooth {__version__}")
+        raise typer.Exit()
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(2)
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def denoise(
+    inputs: Inputs,
+    out: Out,
+    method: Annotated[str, typer.Option(help="One of `symsmooth methods`; else the best.")] = "",
+    sigma: Annotated[
+        float | None, typer.Option(help="Noise level in the image's units; else estimated.")
+    ] = None,
+    channel_axis: Axis = "auto",
+    workers: Annotated[int | None, typer.Option(min=1, help="Threads; else all cores.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print errors only.")] = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Denoise files.  Takes the method's own options too, such as --n-clusters 300."""
+    with _handling_errors():
+        names, given = split_arguments(inputs)
+        if sigma is not None and not (math.isfinite(sigma) and sigma >= 0):
+            raise UsageError(f"--sigma must be a number of 0 or more, got {sigma}")
+        axis = work.parse_channel_axis(channel_axis)
+        method, function = _find_method(method)
+        options = parse_options(method, function, given)
+        targets = work.plan_outputs(names, out, overwrite)
+        job = work.Job(method, function, options, sigma, axis, workers, seed)
+        show_bar = sys.stderr.isatty() and not (as_json or quiet)
+
+        def work_on(source: Path) -> str | None:
+            with _progress_bar(source.name, show_bar) as progress:
+                report = work.denoise_file(source, targets[source], job, progress)
+            return json.dumps(report.as_json()) if as_json else report.as_line()
+
+        _for_each(list(targets), work_on, quiet and not as_json)
+
+
+@app.command()
+def noise(inputs: Inputs, channel_axis: Axis = "auto", as_json: AsJson = False) -> None:
+    """Estimate the noise level, in the image's units and in percent of its range."""
+    with _handling_errors():
+        axis = work.parse_channel_axis(channel_axis)
+
+        def work_on(source: Path) -> str:
+            image = work.open_file(source, axis)
+            sigma, span = work.noise_of(image), work.range_of(image)
+            percent = 100 * sigma / span if span else 0.0
+            if as_json:
+                told = {"input": str(source), "sigma": sigma, "percent": percent, "range": span}
+                kind = {"shape": list(image.pixels.shape), "dtype": str(image.pixels.dtype)}
+                return json.dumps(told | kind)
+            size = work.size_of(image)
+            return f"{source}: {size}, noise {sigma:.4g}, {percent:.3g} % of the range {span:.6g}"
+
+        _for_each([Path(name) for name in inputs], work_on)
+
+
+@app.command()
+def methods(as_json: AsJson = False) -> None:
+    """List the methods and their own options."""
+    from .. import METHODS
+
+    rows = []
+    for name, function in METHODS.items():
+        summary = (inspect.getdoc(function) or "").partition("\n")[0]
+        options = {flag: option.default for flag, option in own_options(function).items()}
+        rows.append((name, summary, options))
+    if as_json:
+        for name, summary, options in rows:
+            row = {"name": name, "summary": summary, "options": options}
+            typer.echo(json.dumps(row, default=str))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("method", "what it does", "its own options and defaults", show_lines=True)
+    for name, summary, options in rows:
+        lines = [f"{flag} {'none' if value is None else value}" for flag, value in options.items()]
+        label = f"{name} (default)" if name == default_method() else name
+        table.add_row(Text(label), Text(summary), Text("\n".join(lines)))
+    Console().print(table)
+
+
+@app.command()
+def demo(
+    out: Annotated[
+        Path, typer.Option("-o", "--out", metavar="DIR", help="Folder of the pictures.")
+    ] = DEMO_FOLDER,
+    overwrite: Overwrite = False,
+) -> None:
+    """Compare NLM, NLM with column normalisation and the default method on one picture."""
+    from .. import METHODS
+    from .comparison import FILES, run_demo
+
+    with _handling_errors():
+        present = [name for name in FILES if (out / name).exists()]
+        if present and not overwrite and out != DEMO_FOLDER:
+            raise UsageError(f"{out / present[0]} exists; give --overwrite or another -o")
+        try:
+            with _progress_bar("demo", sys.stderr.isatty()) as progress:
+                panels = run_demo(out, default_method(), METHODS, progress)
+        except Exception as error:
+            raise typer.Exit(_complain(_message(error), 1)) from error
+        for panel in panels:
+            time_taken = "" if panel.seconds is None else f"{panel.seconds:6.1f} s"
+            _say(f"{panel.label:<14}{panel.psnr:6.2f} dB {time_taken}")
+        _say(f"the pictures are in {out}; {out / FILES[-1]} shows them side by side")
+
+
+def default_method() -> str:
+    """Return the name of the method that is used when none is asked for."""
+    from .. import METHODS
+
+    return next(name for name in DEFAULT_METHODS if name in METHODS)
+
+
+def _find_method(name: str) -> tuple[str, Callable[..., Any]]:
+    """Return a method by name; the default one for an empty name."""
+    from .. import METHODS
+
+    name = name or default_method()
+    if name not in METHODS:
+        raise UsageError(f"there is no method {name!r}; use one of {', '.join(METHODS)}")
+    return name, METHODS[name]
+
+
+def _for_each(
+    sources: Sequence[Path], work_on: Callable[[Path], str | None], quiet: bool = False
+) -> None:
+    """Do the files one after another; tell of those that failed at the end, and exit with 1."""
+    failures = []
+    for source in sources:
+        try:
+            line = work_on(source)
+        except Exception as error:
+            failures.append(_message(error, source))
+            continue
+        if line and not quiet:
+            _say(line)
+    for failure in failures:
+        _complain(failure, 1)
+    if failures:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _handling_errors() -> Iterator[None]:
+    """End with 2 on wrong usage and with 130 on Ctrl-C."""
+    try:
+        yield
+    except UsageError as error:
+        raise typer.Exit(_complain(str(error), 2)) from error
+    except KeyboardInterrupt as error:
+        raise typer.Exit(_stopped()) from error
+
+
+@contextmanager
+def _progress_bar(label: str, show: bool) -> Iterator[work.Progress | None]:
+    """Give a callback that draws a bar on stderr, gone when the work is; None if not shown."""
+    if not show:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn())
+    numbers = (TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, *numbers, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+
+        def advance(stage: str, done: int, total: int) -> None:
+            bar.update(task, description=f"{label}: {stage}", completed=done, total=total)
+
+        yield advance
+
+
+def _stopped() -> int:
+    """Say that Ctrl-C was heard."""
+    _say("symsmooth: stopped; nothing half-written was left", err=True)
+    return 130
+
+
+def _complain(message: str, code: int) -> int:
+    """Print an error on one line of stderr and return the exit code."""
+    _say(f"symsmooth: error: {' '.join(message.splitlines())}", err=True)
+    return code
+
+
+def _message(error: Exception, source: Path | None = None) -> str:
+    """Return what to tell of an error: it names the file, and its own kind if that is unusual."""
+    text = str(error)
+    if isinstance(error, MemoryError):
+        text = text or "not enough memory"
+    elif not isinstance(error, (ValueError, TypeError, OSError)):
+        text = f"{type(error).__name__}: {text}"
+    named = source is None or text.startswith(str(source))
+    return text if named else f"{source}: {text}"
+
+
+def _say(text: str, *, err: bool = False) -> None:
+    """Print a line; what cannot be printed (in a file's name) is escaped."""
+    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    typer.echo(line, err=err)

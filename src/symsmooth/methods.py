@@ -1,0 +1,23 @@
+"""METHODS: name -> function, the only registry.
+
+The command line, the experiments and the contract test go through it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from .filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
+from .gsf import denoise_gsf
+from .image import Array
+
+METHODS: Mapping[str, Callable[..., Array]] = MappingProxyType(
+    {
+        "gaussian": denoise_gaussian,
+        "bilateral": denoise_bilateral,
+        "nlm": denoise_nlm,
+        "lark": denoise_lark,
+        "gsf": denoise_gsf,
+    }
+)

@@ -1,0 +1,337 @@
+"""The Gaussian mixture of generalised patches, and EM for it (Algorithm 2 of the paper).
+
+Features are whitened, so the known covariance is I.  Clusters are local: one with spatial spread
+h_s only meets pixels within a few h_s, so each tile of pixels looks at the clusters near it, and
+time and memory are linear in pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse
+
+from ._kernels import em
+from ._kernels.base import LOG2E
+from .image import Float
+from .patches import Features, as_volume, fold_padding, pad_for_patches
+from .tiles import Pool, Tiling, tiling
+
+REACH = 3.0  # a tile meets clusters within REACH * h_s; the weight beyond is below exp(-4.5)
+_NO_WEIGHT = np.empty((0, 0, 0), np.float32)
+_TINY_MASS = 1e-3  # a cluster with less mass than this is empty: it keeps its mean
+
+
+@dataclass(frozen=True)
+class GaussianMixture:
+    """pi_i and mu_i; the covariance is the identity in feature space."""
+
+    means: Float  # mu, (k, p)
+    proportions: Float  # pi, (k,)
+
+    @property
+    def n_clusters(self) -> int:
+        """K."""
+        return len(self.proportions)
+
+    @property
+    def log2_proportions(self) -> Float:
+        """log2 of pi, finite."""
+        floor = np.finfo(np.float32).tiny
+        return np.log2(np.maximum(self.proportions, floor)).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """Which clusters each tile meets: ids[pointers[t]:pointers[t+1]] for tile t."""
+
+    tiles: Tiling
+    pointers: np.ndarray  # (tiles + 1,)
+    ids: np.ndarray  # int32
+
+    def span(self, strip: slice) -> tuple[int, int]:
+        """Return the first and last + 1 cluster number that a strip meets."""
+        ids = self.ids[self.pointers[strip.start] : self.pointers[strip.stop]]
+        return (int(ids.min()), int(ids.max()) + 1) if ids.size else (0, 0)
+
+    def of(self, strip: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (boxes, pointers, ids) of a strip's tiles."""
+        pointers = self.pointers[strip.start : strip.stop + 1]
+        ids = self.ids[pointers[0] : pointers[-1]]
+        return self.tiles.boxes[strip], pointers - pointers[0], ids
+
+
+@dataclass(frozen=True)
+class EStep:
+    """What one E-step leaves for the M-step, summed over pixels."""
+
+    shift: Float  # sum_j gamma_ij (p_j - mu_i), (k, p)
+    mass: Float  # sum_j gamma_ij, (k,)
+    scatter: Float  # sum_j gamma_ij |p_j - mu_i|^2, (k,)
+    log_likelihood: float  # mean over the points, without the constant of the Gaussian
+
+
+@dataclass(frozen=True)
+class MixtureFit:
+    """A learned mixture and how it was learned."""
+
+    mixture: GaussianMixture
+    deviation: float  # delta(k)
+    log_likelihoods: tuple[float, ...]  # one an iteration
+    converged: bool
+
+
+def neighbourhood(
+    features: Features, mixture: GaussianMixture, reach: float = REACH
+) -> Neighbourhood:
+    """Find the clusters within reach * h_s of each tile; reach grows until none is left alone."""
+    tiles = tiling(features.grid)
+    positions = np.zeros((mixture.n_clusters, 3), np.float32)
+    positions[:, 3 - features.n_dims :] = mixture.means[:, : features.n_dims] * features.h_s
+    radius = reach * features.h_s
+    while True:
+        pointers = np.zeros(len(tiles.boxes) + 1, np.int64)
+        ids = em.find_candidates(
+            tiles.boxes, positions, tiles.tile, tiles.n_tiles, np.float32(radius), pointers
+        )
+        if (np.diff(pointers) > 0).all():
+            return Neighbourhood(tiles, pointers, ids)
+        radius *= 2
+
+
+def e_step(
+    features: Features,
+    mixture: GaussianMixture,
+    near: Neighbourhood,
+    pool: Pool,
+    *,
+    weight: Float | None = None,
+    thin: int = 1,
+    stage: str = "clusters",
+) -> EStep:
+    """Compute responsibilities (eq. em,gamma) tile by tile and keep their sums.
+
+    ``thin`` > 1 looks at every thin-th pixel only (a quincunx for 2).
+    """
+    log2_proportions = mixture.log2_proportions
+    point_weight = _NO_WEIGHT if weight is None else weight.reshape(features.grid)
+
+    def run(strip: slice) -> tuple[int, Float, float]:
+        first, last = near.span(strip)
+        boxes, pointers, ids = near.of(strip)
+        sums = np.zeros((last - first, features.dim + 2), np.float32)
+        likelihood = em.em_strip(
+            features.lines, features.channels, features.patch, features.n_dims, features.inv_hs,
+            boxes, pointers, ids, mixture.means, log2_proportions, point_weight, thin, first, sums,
+            np.empty(len(ids), np.float32),
+        )  # fmt: skip
+        return first, sums, likelihood
+
+    sums = np.zeros((mixture.n_clusters, features.dim + 2), np.float32)
+    likelihood = 0.0
+    for _, (first, part, value) in pool.map(run, near.tiles.strips, stage):
+        sums[first : first + len(part)] += part
+        likelihood += value
+    points = max(features.n_pixels / thin, 1.0)
+    mean_likelihood = likelihood / points / float(LOG2E)
+    dim = features.dim
+    return EStep(sums[:, :dim], sums[:, dim], sums[:, dim + 1], mean_likelihood)
+
+
+def m_step(
+    mixture: GaussianMixture, step: EStep, *, update_proportions: bool = True
+) -> GaussianMixture:
+    """Return the mixture that eq. (em,pi) and eq. (em,mu) give; empty clusters keep their mean."""
+    alive = step.mass > _TINY_MASS
+    shift = step.shift / np.where(alive, step.mass, np.float32(np.inf))[:, None]
+    moved = replace(mixture, means=mixture.means + shift)
+    if not update_proportions:
+        return moved
+    mass = np.maximum(step.mass, np.float32(_TINY_MASS))
+    return replace(moved, proportions=mass / mass.sum())
+
+
+def deviation(step: EStep) -> float:
+    """Return delta(k), eq. (deltai) and (deltak), of the clusters that are not empty.
+
+    The trace of the whitened covariance is divided by p, the dimension of the generalised patch;
+    the paper prints d, which does not reproduce its own numbers of clusters.
+    """
+    alive = step.mass > _TINY_MASS
+    mass, shift = step.mass[alive], step.shift[alive]
+    drift = np.einsum("ij,ij->i", shift, shift) / mass**2
+    return float(np.mean(step.scatter[alive] / mass - drift) / step.shift.shape[1])
+
+
+def initial_mixture(
+    features: Features, n_clusters: int, rng: np.random.Generator
+) -> GaussianMixture:
+    """Pick k generalised patches as means, spread evenly and jittered; pi = 1/k."""
+    if n_clusters >= features.n_pixels:
+        pixels = np.arange(features.n_pixels)
+    else:
+        pixels = np.ravel_multi_index(
+            tuple(stratified_positions(features.grid, n_clusters, rng).T), features.grid
+        )
+    k = len(pixels)
+    return GaussianMixture(features.at(pixels), np.full(k, 1.0 / k, np.float32))
+
+
+def stratified_positions(grid: Sequence[int], count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return ``count`` positions (count, dims) in raster order, one in each of as many equal cells."""
+    size, rest = grid[0], grid[1:]
+    if not rest:
+        edges = np.arange(count + 1) * size / count
+        at = edges[:-1] + rng.random(count) * np.diff(edges)
+        return np.minimum(at.astype(np.int64), size - 1)[:, None]
+    side = (np.prod(grid, dtype=float) / count) ** (1.0 / sum(g > 1 for g in grid) or 1)
+    slabs = int(np.clip(round(size / side), 1, min(size, count)))
+    shares = np.diff(np.arange(slabs + 1) * count // slabs)
+    parts = []
+    for slab, share in enumerate(shares):
+        low, high = slab * size / slabs, (slab + 1) * size / slabs
+        inner = stratified_positions(rest, int(share), rng)
+        outer = np.minimum((low + rng.random(len(inner)) * (high - low)).astype(np.int64), size - 1)
+        parts.append(np.concatenate([outer[:, None], inner], axis=1))
+    return np.concatenate(parts)
+
+
+def fit_mixture(
+    features: Features,
+    start: GaussianMixture,
+    pool: Pool,
+    *,
+    max_iter: int = 20,
+    tol: float = 1e-3,
+    update_proportions: bool = True,
+    weight: Float | None = None,
+    thin: int = 1,
+    reach: float = REACH,
+) -> MixtureFit:
+    """Run EM (Algorithm 2) until the mean log-likelihood gains less than tol.
+
+    delta(k) belongs to the responsibilities of the last E-step.
+    """
+    mixture, history, delta, converged = start, [], np.inf, False
+    near = neighbourhood(features, mixture, reach)
+    for _ in range(max_iter):
+        step = e_step(features, mixture, near, pool, weight=weight, thin=thin)
+        delta = deviation(step)
+        mixture = m_step(mixture, step, update_proportions=update_proportions)
+        history.append(step.log_likelihood)
+        if len(history) > 1 and history[-1] - history[-2] < tol:
+            converged = True
+            break
+        near = neighbourhood(features, mixture, reach)
+    return MixtureFit(mixture, delta, tuple(history), converged)
+
+
+def responsibilities(
+    features: Features, mixture: GaussianMixture, reach: float = REACH, keep: float = 0.0
+) -> scipy.sparse.csr_array:
+    """Return gamma (k, n) as a sparse matrix, dropping entries not above ``keep``.
+
+    For study and for tests: the methods never form it.
+    """
+    near = neighbourhood(features, mixture, reach)
+    numbers = np.arange(features.n_pixels).reshape(features.grid)
+    rows, columns, values = [], [], []
+    for t, box in enumerate(near.tiles.boxes):
+        ids = near.ids[near.pointers[t] : near.pointers[t + 1]]
+        z0, z1, y0, y1, x0, x1 = box
+        pixels = numbers[z0:z1, y0:y1, x0:x1].ravel()
+        gamma = np.empty((len(pixels), len(ids)), np.float32)
+        em.responsibilities_tile(
+            features.lines, features.channels, features.patch, features.n_dims, features.inv_hs,
+            box, ids, mixture.means, mixture.log2_proportions, gamma,
+        )  # fmt: skip
+        at, which = np.nonzero(gamma > keep)
+        rows.append(ids[which])
+        columns.append(pixels[at])
+        values.append(gamma[at, which])
+    entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
+    shape = (mixture.n_clusters, features.n_pixels)
+    return scipy.sparse.coo_array(entries, shape=shape).tocsr()
+
+
+@dataclass(frozen=True)
+class ClusterAverages:
+    """What each cluster's members say of the noisy image."""
+
+    answers: Float  # mu^(r)_i = sum_j gamma_ij y_j / sum_j gamma_ij, (k, d)
+    divergence: float  # div(u) for one channel, eq. (div vu) with gamma held fixed
+
+
+def cluster_averages(
+    features: Features,
+    mixture: GaussianMixture,
+    noisy: Float,
+    pool: Pool,
+    *,
+    weight: Float | None = None,
+    reach: float = REACH,
+) -> ClusterAverages:
+    """Average the patches of ``noisy`` (*spatial, channels) over each cluster.
+
+    div(u) = sum_i (sum_j gamma_ij^2) / (sum_j gamma_ij): the trace of the paper's eq. (div vu).
+    """
+    near = neighbourhood(features, mixture, reach)
+    padded = pad_for_patches(noisy, features.patch_size)
+    lines = padded.reshape(*padded.shape[:2], -1)
+    point_weight = _NO_WEIGHT if weight is None else weight.reshape(features.grid)
+    log2_proportions = mixture.log2_proportions
+    dim = features.patch_dim
+
+    def run(strip: slice) -> tuple[int, Float]:
+        first, last = near.span(strip)
+        sums = np.zeros((last - first, dim + 2), np.float32)
+        em.cluster_average_strip(
+            features.lines, lines, features.channels, features.patch, features.n_dims,
+            features.inv_hs, *near.of(strip), mixture.means, log2_proportions, point_weight,
+            first, sums,
+        )  # fmt: skip
+        return first, sums
+
+    sums = np.zeros((mixture.n_clusters, dim + 2), np.float32)
+    for _, (first, part) in pool.map(run, near.tiles.strips, "averages"):
+        sums[first : first + len(part)] += part
+    mass = np.maximum(sums[:, dim], np.float32(1e-20))
+    divergence = float(np.sum(sums[:, dim + 1] / mass, dtype=np.float64))
+    return ClusterAverages(sums[:, :dim] / mass[:, None], divergence)
+
+
+def average_answers(
+    features: Features,
+    mixture: GaussianMixture,
+    answers: Float,
+    pool: Pool,
+    *,
+    reach: float = REACH,
+) -> Float:
+    """Return u = (1/d) sum_j P_j^T w_j, w_j = sum_i gamma_ij answers_i (eqs. vwj and vu)."""
+    near = neighbourhood(features, mixture, reach)
+    depth, height, width = features.padded.shape[:3]
+    log2_proportions = mixture.log2_proportions
+    total = np.zeros((depth, height, width * features.channels), np.float32)
+
+    def run(strip: slice) -> tuple[slice, slice, Float]:
+        boxes = near.tiles.boxes[strip]
+        rows_z = slice(boxes[0, 0], boxes[0, 1] + features.patch[0] - 1)
+        rows_y = slice(boxes[0, 2], boxes[0, 3] + features.patch[1] - 1)
+        part = np.zeros_like(total[rows_z, rows_y])
+        em.patch_average_strip(
+            features.lines, features.channels, features.patch, features.n_dims, features.inv_hs,
+            *near.of(strip), mixture.means, log2_proportions, answers,
+            rows_z.start, rows_y.start, part,
+        )  # fmt: skip
+        return rows_z, rows_y, part
+
+    for _, (rows_z, rows_y, part) in pool.map(run, near.tiles.strips, "aggregation"):
+        total[rows_z, rows_y] += part
+    padded = total.reshape(as_volume(features.padded).shape)
+    if features.n_dims == 2:
+        padded = padded[0]
+    folded = fold_padding(padded, features.spatial, features.patch_size)
+    return folded / np.float32(features.patch_size**features.n_dims)

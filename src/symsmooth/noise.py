@@ -1,0 +1,156 @@
+"""The noise level, estimated from the image; synthetic noise for experiments.
+
+References
+----------
+G. Chen, F. Zhu, P. A. Heng, "An efficient statistical method for image noise level estimation", ICCV 2015.
+X. Liu, M. Tanaka, M. Okutomi, "Single-image noise level estimation for blind denoising", IEEE Trans.
+Image Processing 22 (2013), doi:10.1109/TIP.2013.2283400.
+"""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as np
+import scipy.stats
+from numpy.typing import ArrayLike
+
+from .image import Array, Picture, open_image
+
+_SIDE = 5  # side of the patches
+_MOST_PATCHES = 60_000
+_CONFIDENCE = 0.9  # a patch of pure noise is called flat with this probability
+_KEPT_VARIANCE = 0.94  # what that choice leaves of the variance of pure noise (simulated, 5 x 5)
+_ROUNDS = 5
+
+
+def estimate_sigma(
+    image: ArrayLike, *, channel_axis: int | None = None, mask: ArrayLike | None = None
+) -> float:
+    """Estimate the standard deviation of white Gaussian noise, in the image's own units.
+
+    Parameters
+    ----------
+    image : array_like
+        2-D or 3-D, plus channels if ``channel_axis`` is given (their mean variance is taken).
+    channel_axis : int or None
+        Axis of the channels.
+    mask : array_like of bool or None
+        True where a pixel is missing.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    White noise has the same variance in all directions of patch space, the picture fills only some.
+    Eigenvalues of the patch covariance are removed from the top until the mean of those left is not
+    above their median (Chen et al.); this is done on the patches whose gradient energy could be noise
+    alone, found by iteration (Liu et al.).  Choosing patches of low gradient energy also chooses patches
+    of low noise; unlike them we undo that, by the factor it has on pure noise, which allows a stricter
+    choice: mean error 3.4/2.5/1.3/1.2 % at sigma 5/10/25/50 on 40 pictures, 4.7/2.5/1.1/1.0 % without.
+
+    Examples
+    --------
+    >>> import numpy as np, symsmooth
+    >>> noisy = np.random.default_rng(0).normal(100.0, 20.0, (64, 64))
+    >>> bool(abs(symsmooth.estimate_sigma(noisy) - 20.0) < 1.0)
+    True
+    """
+    picture = open_image(image, channel_axis, mask)
+    return picture_sigma(picture) * picture.scale
+
+
+def resolve_sigma(picture: Picture, sigma: float | None) -> float:
+    """Return the given noise level, or the estimated one, in the picture's own units."""
+    if sigma is None:
+        return picture_sigma(picture)
+    if isinstance(sigma, bool) or not isinstance(sigma, numbers.Real):
+        raise TypeError(
+            f"sigma must be one number in the image's units, got {type(sigma).__name__}; "
+            "use None to have it estimated"
+        )
+    if not 0.0 <= float(sigma) < np.inf:
+        raise ValueError(
+            f"sigma must be 0 or more and finite, got {sigma}; use None to have it estimated"
+        )
+    return float(sigma) / picture.scale
+
+
+def picture_sigma(picture: Picture) -> float:
+    """Return the noise level of an opened image, root mean square over its channels."""
+    channels = range(picture.noisy.shape[-1])
+    variances = [_variance(_sample_patches(picture, c)) for c in channels]
+    return float(np.sqrt(np.mean(variances)))
+
+
+def add_noise(clean: Array, sigma: float, rng: int | np.random.Generator = 0) -> Array:
+    """Return clean + N(0, sigma^2) in float64, neither clipped nor rounded."""
+    generator = np.random.default_rng(rng)
+    return np.asarray(clean, np.float64) + sigma * generator.standard_normal(np.shape(clean))
+
+
+def _sample_patches(picture: Picture, channel: int) -> Array:
+    """Return flat patches (m, y, x) of one channel; volumes slice by slice, missing pixels avoided."""
+    plane = picture.noisy[..., channel]
+    side_y, side_x = (min(_SIDE, s) for s in plane.shape[-2:])
+    windows = np.lib.stride_tricks.sliding_window_view(plane, (side_y, side_x), axis=(-2, -1))
+    count = int(np.prod(windows.shape[:-2]))
+    picks = np.arange(count)
+    if picture.valid is not None:
+        whole = np.lib.stride_tricks.sliding_window_view(
+            picture.valid, (side_y, side_x), axis=(-2, -1)
+        ).all(axis=(-2, -1))
+        if whole.any():
+            picks = np.flatnonzero(whole)
+    if picks.size > _MOST_PATCHES:
+        picks = np.random.default_rng(0).choice(picks, _MOST_PATCHES, replace=False)
+    at = np.unravel_index(np.sort(picks), windows.shape[:-2])
+    return windows[at].astype(np.float64)
+
+
+def _variance(patches: Array) -> float:
+    """Return the noise variance from patches (m, y, x)."""
+    energy = _gradient_energy(patches)
+    points = patches.reshape(len(patches), -1)
+    variance = _flat_eigenvalue(points)
+    threshold = _flat_threshold(patches.shape[1:])
+    for _ in range(_ROUNDS):
+        flat = energy <= threshold * variance
+        fewest = min(len(points), max(4 * points.shape[1], 200))
+        if flat.sum() < fewest:
+            flat = energy <= np.partition(energy, fewest - 1)[fewest - 1]
+        variance = _flat_eigenvalue(points[flat]) / _KEPT_VARIANCE
+    return variance
+
+
+def _gradient_energy(patches: Array) -> Array:
+    """Return the sum of squared central differences inside each patch."""
+    across = (patches[:, :, 2:] - patches[:, :, :-2]) / 2
+    down = (patches[:, 2:, :] - patches[:, :-2, :]) / 2
+    return (across**2).sum(axis=(1, 2)) + (down**2).sum(axis=(1, 2))
+
+
+def _flat_threshold(shape: tuple[int, ...]) -> float:
+    """Return the quantile of the gradient energy of white noise of variance 1 (a gamma law)."""
+    basis = np.eye(int(np.prod(shape))).reshape(-1, *shape)
+    across = ((basis[:, :, 2:] - basis[:, :, :-2]) / 2).reshape(len(basis), -1)
+    down = ((basis[:, 2:, :] - basis[:, :-2, :]) / 2).reshape(len(basis), -1)
+    form = across @ across.T + down @ down.T
+    trace, rank = float(np.trace(form)), int(np.linalg.matrix_rank(form))
+    if rank == 0:
+        return np.inf
+    return float(scipy.stats.gamma.ppf(_CONFIDENCE, rank / 2, scale=2 * trace / rank))
+
+
+def _flat_eigenvalue(points: Array) -> float:
+    """Return the mean of the eigenvalues left when those of the picture are removed from the top."""
+    centred = points - points.mean(axis=0)
+    covariance = centred.T @ centred / max(len(points) - 1, 1)
+    eigenvalues = np.maximum(np.linalg.eigvalsh(covariance)[::-1], 0.0)
+    for first in range(len(eigenvalues)):
+        rest = eigenvalues[first:]
+        if rest.mean() <= np.median(rest):
+            return float(rest.mean())
+    return float(eigenvalues[-1])

@@ -1,0 +1,144 @@
+"""P and its adjoint, and the whitened feature map.
+
+P_j takes the patch centred at pixel j.  Beyond the border the image is mirrored (half a sample
+outside), which is part of P; its adjoint folds what falls outside back onto the pixels it came from.
+With this reading the paper's Assumption 1 is no approximation: every pixel, at the border too, is
+covered exactly patch_size^dims times, sum_j P_j^T P_j = d I.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .image import Array, Float
+
+
+def as_volume(values: Array) -> Array:
+    """View (*spatial, channels) as (z, y, x, channels); a flat picture is one slice."""
+    return values[np.newaxis] if values.ndim == 3 else values
+
+
+def patch_shape(n_dims: int, patch_size: int) -> tuple[int, int, int]:
+    """Return the (z, y, x) extent of a patch."""
+    return (patch_size if n_dims == 3 else 1, patch_size, patch_size)
+
+
+def pad_for_patches(values: Array, patch_size: int) -> Float:
+    """Mirror the border of (*spatial, channels) by half a patch; return (z, y, x, channels)."""
+    half = patch_size // 2
+    widths = [(half, half)] * (values.ndim - 1) + [(0, 0)]
+    padded = np.pad(values, widths, mode="symmetric")
+    return np.ascontiguousarray(as_volume(padded), dtype=np.float32)
+
+
+def fold_padding(padded: Array, spatial: tuple[int, ...], patch_size: int) -> Array:
+    """Add the padding of (*padded spatial, channels) back onto the pixels it mirrors."""
+    half = patch_size // 2
+    for axis, size in enumerate(spatial):
+        source = np.pad(np.arange(size), half, mode="symmetric")
+        moved = np.moveaxis(padded, axis, 0)
+        folded = moved[half : half + size].copy()
+        for row in (*range(half), *range(half + size, size + 2 * half)):
+            folded[source[row]] += moved[row]
+        padded = np.moveaxis(folded, 0, axis)
+    return padded
+
+
+def extract_patches(values: Array, patch_size: int) -> Array:
+    """Return P_j values for every pixel j: (*spatial, d), d = patch_size^dims * channels."""
+    n_dims = values.ndim - 1
+    half = patch_size // 2
+    padded = np.pad(values, [(half, half)] * n_dims + [(0, 0)], mode="symmetric")
+    windows = np.lib.stride_tricks.sliding_window_view(
+        padded, (patch_size,) * n_dims, axis=tuple(range(n_dims))
+    )
+    windows = np.moveaxis(windows, n_dims, -1)  # channels last, behind the patch
+    return windows.reshape(*values.shape[:-1], -1)
+
+
+def aggregate_patches(patches: Array, patch_size: int, channels: int = 1) -> Array:
+    """Return sum_j P_j^T patches_j: (*spatial, channels), the adjoint of extract_patches."""
+    spatial = patches.shape[:-1]
+    n_dims = len(spatial)
+    pieces = patches.reshape(*spatial, *(patch_size,) * n_dims, channels)
+    padded = np.zeros((*(s + patch_size - 1 for s in spatial), channels), patches.dtype)
+    for offset in np.ndindex(*(patch_size,) * n_dims):
+        target = tuple(slice(o, o + s) for o, s in zip(offset, spatial, strict=True))
+        padded[target] += pieces[(..., *offset, slice(None))]
+    return fold_padding(padded, spatial, patch_size)
+
+
+@dataclass(frozen=True)
+class Features:
+    """The generalised patches p_j = [x_j / h_s, patch_j / h_r], whitened: Sigma = I.
+
+    They are never formed as a whole: kernels read them from the padded, scaled image.
+    """
+
+    padded: Float  # (z, y, x, channels), divided by h_r
+    spatial: tuple[int, ...]
+    patch_size: int
+    h_s: float
+
+    @property
+    def n_dims(self) -> int:
+        """Two, or three in a volume."""
+        return len(self.spatial)
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """The pixels as (z, y, x)."""
+        z, y, x = (1, *self.spatial) if self.n_dims == 2 else self.spatial
+        return z, y, x
+
+    @property
+    def n_pixels(self) -> int:
+        """n: one generalised patch a pixel."""
+        return int(np.prod(self.spatial))
+
+    @property
+    def channels(self) -> int:
+        """Number of channels in a patch."""
+        return self.padded.shape[-1]
+
+    @property
+    def patch(self) -> tuple[int, int, int]:
+        """Extent of a patch as (z, y, x)."""
+        return patch_shape(self.n_dims, self.patch_size)
+
+    @property
+    def patch_dim(self) -> int:
+        """d: numbers in a patch."""
+        return self.patch_size**self.n_dims * self.channels
+
+    @property
+    def dim(self) -> int:
+        """P = d + number of spatial dimensions."""
+        return self.patch_dim + self.n_dims
+
+    @property
+    def inv_hs(self) -> np.float32:
+        """1 / h_s."""
+        return np.float32(1.0 / self.h_s)
+
+    @cached_property
+    def lines(self) -> Float:
+        """The padded image as (z, y, x * channels), as kernels read it."""
+        return self.padded.reshape(*self.padded.shape[:2], -1)
+
+    def at(self, pixels: Array) -> Float:
+        """Return p_j for the given flat pixel numbers j: (m, p)."""
+        z, y, x = np.unravel_index(pixels, self.grid)
+        where = np.stack([z, y, x], axis=1)[:, 3 - self.n_dims :] * self.inv_hs
+        windows = np.lib.stride_tricks.sliding_window_view(self.padded, self.patch, axis=(0, 1, 2))
+        patches = np.moveaxis(windows[z, y, x], 1, -1).reshape(len(where), -1)
+        return np.concatenate([where, patches], axis=1).astype(np.float32)
+
+
+def whiten(guide: Float, patch_size: int, h_s: float, h_r: float) -> Features:
+    """Return the features of a guide image (*spatial, channels): [x/h_s, patch/h_r]."""
+    padded = pad_for_patches(guide, patch_size) / np.float32(h_r)
+    return Features(padded, guide.shape[:-1], patch_size, h_s)

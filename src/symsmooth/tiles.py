@@ -1,0 +1,166 @@
+"""The one place that runs in parallel: tiles, strips, threads, progress, cancellation.
+
+Work is cut into pieces that depend on the image alone, never on the number of workers; pieces run
+in any order, and their results are used in the order of the pieces.  Hence the same bits for any
+number of workers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from types import TracebackType
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+Progress = Callable[[str, int, int], object]  # what is being done, pieces done, pieces in all
+
+
+@lru_cache(maxsize=1)
+def _blas() -> Any:
+    import scipy.linalg.blas  # noqa: F401  (the library the kernels call must be loaded to be found)
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def default_workers() -> int:
+    """Return the number of cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+class Pool:
+    """Worker threads for one call, with its progress callback; a context manager that may nest.
+
+    Parameters
+    ----------
+    workers : int or None
+        Number of threads; None takes all cores the process may use.
+    progress : callable or None
+        Called as ``progress(stage, done, total)`` from the calling thread.  An exception raised
+        by it ends the work and reaches the caller, as Ctrl-C does.
+    """
+
+    def __init__(self, workers: int | None = None, progress: Progress | None = None) -> None:
+        if workers is not None and (isinstance(workers, bool) or int(workers) < 1):
+            raise ValueError(f"workers must be at least 1, got {workers}; use None for all cores")
+        self.workers = default_workers() if workers is None else int(workers)
+        self.progress = progress
+        self._depth = 0
+        self._threads: ThreadPoolExecutor | None = None
+        self._limits: Any = None
+
+    def __enter__(self) -> Pool:
+        if self._depth == 0:
+            self._limits = _blas().limit(limits=1, user_api="blas")
+            self._limits.__enter__()
+            if self.workers > 1:
+                self._threads = ThreadPoolExecutor(self.workers)
+        self._depth += 1
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._depth -= 1
+        if self._depth > 0:
+            return
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
+            self._threads = None
+        self._limits.__exit__(kind, error, trace)
+
+    def map(
+        self, task: Callable[[Item], Result], items: Sequence[Item], stage: str
+    ) -> Iterator[tuple[Item, Result]]:
+        """Yield (item, task(item)) in the order of items; a few more than one a worker in flight."""
+        results = self._serial(task, items) if self._threads is None else self._ahead(task, items)
+        for done, pair in enumerate(results, start=1):
+            yield pair
+            if self.progress is not None:
+                self.progress(stage, done, len(items))
+
+    @staticmethod
+    def _serial(
+        task: Callable[[Item], Result], items: Iterable[Item]
+    ) -> Iterator[tuple[Item, Result]]:
+        for item in items:
+            yield item, task(item)
+
+    def _ahead(
+        self, task: Callable[[Item], Result], items: Iterable[Item]
+    ) -> Iterator[tuple[Item, Result]]:
+        assert self._threads is not None
+        waiting: deque[tuple[Item, Future[Result]]] = deque()
+        try:
+            for item in items:
+                waiting.append((item, self._threads.submit(task, item)))
+                if len(waiting) > 2 * self.workers:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            while waiting:
+                first, future = waiting.popleft()
+                yield first, future.result()
+        finally:
+            for _, future in waiting:
+                future.cancel()
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """A grid of positions cut into tiles, and the tiles into strips (a strip is one task)."""
+
+    grid: tuple[int, int, int]  # z, y, x
+    tile: tuple[int, int, int]
+
+    @property
+    def n_tiles(self) -> tuple[int, int, int]:
+        """Number of tiles along each axis."""
+        z, y, x = (-(-g // t) for g, t in zip(self.grid, self.tile, strict=True))
+        return z, y, x
+
+    @cached_property
+    def boxes(self) -> NDArray[np.int64]:
+        """Tiles as (z0, z1, y0, y1, x0, x1), in raster order."""
+        starts = np.meshgrid(
+            *(np.arange(0, g, t) for g, t in zip(self.grid, self.tile, strict=True)), indexing="ij"
+        )
+        ends = [np.minimum(s + t, g) for s, t, g in zip(starts, self.tile, self.grid, strict=True)]
+        pairs = [a.ravel() for both in zip(starts, ends, strict=True) for a in both]
+        return np.ascontiguousarray(np.stack(pairs, axis=1).astype(np.int64))
+
+    @cached_property
+    def strips(self) -> list[slice]:
+        """Runs of tiles that share their rows."""
+        across = self.n_tiles[2]
+        return [slice(at, at + across) for at in range(0, len(self.boxes), across)]
+
+
+def tiling(grid: tuple[int, int, int]) -> Tiling:
+    """Cut a grid into tiles of 256 positions: 16 x 16, or 4 x 8 x 8 in a volume."""
+    return Tiling(grid, (1, 16, 16) if grid[0] == 1 else (4, 8, 8))
+
+
+def spans(
+    shape: tuple[int, int, int], rows: int = 64, slices: int = 8
+) -> list[tuple[int, int, int, int]]:
+    """Cut an image into strips (z0, z1, y0, y1): bands of rows, or of slices in a volume."""
+    depth, height, _ = shape
+    if depth == 1:
+        return [(0, 1, y, min(y + rows, height)) for y in range(0, height, rows)]
+    return [(z, min(z + slices, depth), 0, height) for z in range(0, depth, slices)]

@@ -1,0 +1,66 @@
+"""Pictures for tests: scikit-image's own, and the paper's where SYMSMOOTH_IMAGES says they are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from PIL import Image
+
+settings.register_profile("symsmooth", deadline=None, max_examples=25, derandomize=True)
+settings.load_profile("symsmooth")
+
+CLASSICS = [
+    "baboon",
+    "barbara",
+    "boat",
+    "bridge",
+    "couple",
+    "hill",
+    "house",
+    "lena",
+    "man",
+    "peppers",
+]
+
+
+def psnr(estimate: np.ndarray, clean: np.ndarray) -> float:
+    """PSNR in dB for a data range of 1, nothing clipped."""
+    return float(-10 * np.log10(np.mean((np.asarray(estimate, float) - clean) ** 2)))
+
+
+@pytest.fixture(scope="session")
+def image_folder() -> Path:
+    folder = os.environ.get("SYMSMOOTH_IMAGES")
+    if not folder:
+        pytest.skip("SYMSMOOTH_IMAGES is not set: the paper's pictures are not here")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def classics(image_folder: Path) -> dict[str, np.ndarray]:
+    """The paper's ten pictures at 128 x 128, values in [0, 1]."""
+    return {name: read_resized(image_folder / "classic" / f"{name}.png") for name in CLASSICS}
+
+
+@pytest.fixture(scope="session")
+def training(image_folder: Path) -> list[np.ndarray]:
+    """40 pictures of the development set, values in [0, 1]."""
+    files = sorted((image_folder / "train400").glob("*.png"))[::10][:40]
+    return [np.asarray(Image.open(f).convert("L")) / 255.0 for f in files]
+
+
+def read_resized(path: Path, side: int = 128) -> np.ndarray:
+    picture = Image.open(path).convert("L").resize((side, side), Image.Resampling.BICUBIC)
+    return np.asarray(picture) / 255.0
+
+
+@pytest.fixture(scope="session")
+def camera() -> np.ndarray:
+    """A 64 x 64 piece of a real photograph, values in [0, 1]."""
+    from skimage import data
+
+    return data.camera()[80:144, 200:264] / 255.0

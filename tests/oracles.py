@@ -1,0 +1,70 @@
+"""Literal, dense, float64 transcriptions of the equations: what kernels are compared with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symsmooth.patches import extract_patches
+
+
+def coordinates(spatial: tuple[int, ...]) -> np.ndarray:
+    """x_j for every pixel j: (n, dims)."""
+    return np.stack(np.indices(spatial), axis=-1).reshape(-1, len(spatial)).astype(float)
+
+
+def generalised_patches(image: np.ndarray, patch_size: int, h_s: float, h_r: float) -> np.ndarray:
+    """p_j = [x_j / h_s, patch_j / h_r]: (n, p), for an image (*spatial, channels)."""
+    patches = extract_patches(np.asarray(image, float), patch_size)
+    n = int(np.prod(image.shape[:-1]))
+    return np.concatenate(
+        [coordinates(image.shape[:-1]) / h_s, patches.reshape(n, -1) / h_r], axis=1
+    )
+
+
+def squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """|a_i - b_j|^2: (len(a), len(b))."""
+    return ((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=-1)
+
+
+def table_one(features: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    """W_ij = exp(-|f_i - f_j|^2 / 2) where the window lets pixel i see pixel j: (n, n)."""
+    return np.exp(-squared_distances(features, features) / 2) * inside
+
+
+def responsibilities(
+    features: np.ndarray, means: np.ndarray, proportions: np.ndarray
+) -> np.ndarray:
+    """gamma_ij of eq. (em,gamma): (k, n)."""
+    logs = np.log(proportions)[:, None] - squared_distances(means, features) / 2
+    logs -= logs.max(axis=0)
+    weights = np.exp(logs)
+    return weights / weights.sum(axis=0)
+
+
+def log_likelihood(features: np.ndarray, means: np.ndarray, proportions: np.ndarray) -> float:
+    """Mean log f(p_j), without the constant of the Gaussian."""
+    logs = np.log(proportions)[:, None] - squared_distances(means, features) / 2
+    top = logs.max(axis=0)
+    return float(np.mean(top + np.log(np.exp(logs - top).sum(axis=0))))
+
+
+def m_step(features: np.ndarray, gamma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """mu_i and pi_i of eqs. (em,mu) and (em,pi)."""
+    mass = gamma.sum(axis=1)
+    return gamma @ features / mass[:, None], mass / gamma.shape[1]
+
+
+def deviation(features: np.ndarray, gamma: np.ndarray) -> float:
+    """delta(k) of eqs. (deltai), (deltak), divided by p."""
+    means, _ = m_step(features, gamma)
+    scatter = (gamma * squared_distances(means, features)).sum(axis=1) / gamma.sum(axis=1)
+    return float(scatter.mean() / features.shape[1])
+
+
+def extraction_matrix(spatial: tuple[int, ...], patch_size: int) -> np.ndarray:
+    """P_j for every j, stacked: (n, d, n), for one channel."""
+    n = int(np.prod(spatial))
+    columns = [
+        extract_patches(unit.reshape(*spatial, 1), patch_size).reshape(n, -1) for unit in np.eye(n)
+    ]
+    return np.stack(columns, axis=-1)

@@ -1,0 +1,56 @@
+"""The noise level."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from skimage import data
+from skimage.restoration import estimate_sigma as wavelet_sigma
+
+from symsmooth import estimate_sigma
+from symsmooth.noise import add_noise
+
+
+@pytest.mark.parametrize("sigma", [5.0, 10.0, 25.0, 50.0])
+def test_photographs_within_six_percent(sigma) -> None:
+    for i, clean in enumerate((data.camera()[::2, ::2], data.coins(), data.moon()[::2, ::2])):
+        assert estimate_sigma(add_noise(clean, sigma, i)) == pytest.approx(sigma, rel=0.06)
+
+
+def test_units_dtype_and_channels() -> None:
+    noisy = add_noise(data.astronaut()[100:228, 100:228], 20.0, 0)
+    level = estimate_sigma(noisy, channel_axis=-1)
+    assert level == pytest.approx(20.0, rel=0.05)
+    assert estimate_sigma(noisy / 255, channel_axis=-1) == pytest.approx(level / 255, rel=1e-4)
+    assert estimate_sigma(noisy.astype(np.float32), channel_axis=2) == pytest.approx(level, 1e-3)
+    assert estimate_sigma(np.moveaxis(noisy, -1, 0), channel_axis=0) == pytest.approx(level, 1e-6)
+    volume = add_noise(np.ones((6, 40, 40)), 3.0, 0)
+    assert estimate_sigma(volume) == pytest.approx(3.0, rel=0.05)
+
+
+def test_missing_pixels_are_not_looked_at() -> None:
+    noisy = add_noise(data.camera()[:128, :128].astype(float), 20.0, 0)
+    whole = estimate_sigma(noisy)
+    noisy[40:60, 30:90] = np.nan
+    assert estimate_sigma(noisy) == pytest.approx(whole, rel=0.08)
+
+
+@pytest.mark.parametrize("shape", [(1, 300), (2, 2), (3, 50), (1, 1), (4, 4, 4)])
+def test_tiny_pictures_give_a_finite_level(shape) -> None:
+    level = estimate_sigma(np.random.default_rng(0).standard_normal(shape))
+    assert 0 <= level < 3
+
+
+def test_a_constant_picture_has_no_noise() -> None:
+    assert estimate_sigma(np.full((32, 32), 7)) == 0
+
+
+@pytest.mark.parametrize("sigma", [5, 10, 25, 50])
+def test_development_set_under_four_percent_and_better_than_wavelets(training, sigma) -> None:
+    errors = []
+    for i, clean in enumerate(training):
+        noisy = add_noise(clean, sigma / 255, i)
+        errors.append([abs(f(noisy) * 255 / sigma - 1) for f in (estimate_sigma, wavelet_sigma)])
+    ours, wavelets = np.mean(errors, axis=0)
+    assert ours < 0.04
+    assert ours < wavelets

@@ -1,0 +1,86 @@
+"""The engine: order, progress, cancellation, tiles that cover the grid once."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from symsmooth.tiles import Pool, spans, tiling
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_results_come_in_order_whatever_finishes_first(workers) -> None:
+    def slow_first(i: int) -> int:
+        time.sleep(0.002 * (20 - i) / 20)
+        return i * i
+
+    with Pool(workers) as pool:
+        results = list(pool.map(slow_first, range(20), "squares"))
+    assert results == [(i, i * i) for i in range(20)]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_progress_counts_up_to_the_total(workers) -> None:
+    seen: list[tuple[str, int, int]] = []
+    with Pool(workers, lambda *report: seen.append(report)) as pool:
+        list(pool.map(abs, range(7), "work"))
+    assert seen == [("work", i, 7) for i in range(1, 8)]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_exception_from_progress_stops_the_work(workers) -> None:
+    started: list[int] = []
+
+    class Cancelled(Exception):
+        pass
+
+    def stop(stage: str, done: int, total: int) -> None:
+        raise Cancelled
+
+    def task(i: int) -> None:
+        started.append(i)
+        time.sleep(0.001)
+
+    with pytest.raises(Cancelled), Pool(workers, stop) as pool:
+        list(pool.map(task, range(1000), "work"))
+    assert len(started) < 20
+    assert threading.active_count() < 10
+
+
+def test_an_exception_in_a_task_reaches_the_caller() -> None:
+    with pytest.raises(ZeroDivisionError), Pool(2) as pool:
+        list(pool.map(lambda i: 1 // i, [2, 1, 0, 3], "work"))
+
+
+def test_pools_nest() -> None:
+    pool = Pool(2)
+    with pool, pool:
+        assert [r for _, r in pool.map(abs, [-1, -2], "work")] == [1, 2]
+    assert pool._threads is None
+
+
+@pytest.mark.parametrize("bad", [0, -1, True])
+def test_workers_must_be_positive(bad) -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        Pool(bad)
+
+
+@pytest.mark.parametrize("grid", [(1, 1, 1), (1, 40, 33), (5, 17, 9)])
+def test_tiles_and_strips_cover_the_grid_once(grid) -> None:
+    count = np.zeros(grid, int)
+    tiles = tiling(grid)
+    for strip in tiles.strips:
+        for z0, z1, y0, y1, x0, x1 in tiles.boxes[strip]:
+            count[z0:z1, y0:y1, x0:x1] += 1
+    assert (count == 1).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 200, 3), (30, 4, 5), (1, 1, 1)])
+def test_spans_cover_the_rows_once(shape) -> None:
+    count = np.zeros(shape[:2], int)
+    for z0, z1, y0, y1 in spans(shape):
+        count[z0:z1, y0:y1] += 1
+    assert (count == 1).all()
