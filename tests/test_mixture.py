@@ -7,6 +7,7 @@ import pytest
 from skimage import data
 
 from symsmooth.mixture import (
+    LEAST_MASS,
     REACH,
     GaussianMixture,
     average_answers,
@@ -17,6 +18,7 @@ from symsmooth.mixture import (
     initial_mixture,
     m_step,
     neighbourhood,
+    prune,
     responsibilities,
     stratified_positions,
 )
@@ -75,7 +77,10 @@ def test_the_likelihood_never_falls(update_proportions) -> None:
 
 
 def test_local_clusters_change_almost_nothing() -> None:
-    """Cutting clusters at 3 h_s: on average within 0.03 dB of the uncut (0.016 on the classics)."""
+    """Clusters cut at 4 h_s and forgotten where they hold nothing: within 0.05 dB of the uncut.
+
+    (On the ten classics the mean loss is 0.02, 0.01 and 0.00 dB at sigma 20, 40 and 80.)
+    """
     losses = []
     with Pool(2) as pool:
         for seed, corner in enumerate([(100, 180), (200, 20), (320, 250), (60, 330)]):
@@ -85,12 +90,15 @@ def test_local_clusters_change_almost_nothing() -> None:
             features = whiten(noisy, 5, 10.0, 0.1)
             quality = []
             for reach in (REACH, EVERYWHERE):
-                fit = fit_mixture(features, start(features, 150), pool, max_iter=8, reach=reach)
-                own = cluster_averages(features, fit.mixture, noisy, pool, reach=reach)
-                u = average_answers(features, fit.mixture, own.answers, pool, reach=reach)
+                fit = fit_mixture(
+                    features, start(features, 150), pool, max_iter=8, reach=reach,
+                    least_mass=LEAST_MASS if reach == REACH else 0.0,
+                )  # fmt: skip
+                own = cluster_averages(features, fit.mixture, fit.near, noisy, pool)
+                u = average_answers(features, fit.mixture, fit.near, own.answers, pool)
                 quality.append(-10 * np.log10(np.mean((u - clean) ** 2)))
             losses.append(quality[1] - quality[0])
-    assert abs(np.mean(losses)) < 0.03
+    assert abs(np.mean(losses)) < 0.05
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -101,12 +109,13 @@ def test_responsibilities_averages_and_aggregation_are_their_equations(shape) ->
     mixture = start(features, 9)
     points = oracles.generalised_patches(image, 3, 4.0, 0.5)
     gamma = oracles.responsibilities(points, mixture.means, mixture.proportions)
-    assert np.allclose(responsibilities(features, mixture, EVERYWHERE).toarray(), gamma, atol=2e-4)
+    near = neighbourhood(features, mixture, EVERYWHERE)
+    assert np.allclose(responsibilities(features, mixture, near).toarray(), gamma, atol=2e-4)
     patches = extract_patches(noisy, 3).reshape(features.n_pixels, -1)
     mass = gamma.sum(axis=1)
     with Pool(2) as pool:
-        own = cluster_averages(features, mixture, noisy, pool, reach=EVERYWHERE)
-        u = average_answers(features, mixture, own.answers, pool, reach=EVERYWHERE)
+        own = cluster_averages(features, mixture, near, noisy, pool)
+        u = average_answers(features, mixture, near, own.answers, pool)
     assert np.allclose(own.answers, gamma @ patches / mass[:, None], atol=1e-3)
     assert np.isclose(own.divergence, np.sum((gamma**2).sum(axis=1) / mass), rtol=1e-3)
     w = (gamma.T @ own.answers).reshape(*shape[:-1], -1)
@@ -157,6 +166,17 @@ def test_starting_points_are_spread_evenly() -> None:
     counts, _, _ = np.histogram2d(at[:, 1], at[:, 2], bins=5, range=[[0, 100], [0, 100]])
     assert counts.min() >= 2
     assert counts.max() <= 6
+
+
+def test_a_tile_never_forgets_all_its_clusters() -> None:
+    features = whiten(scene((40, 40, 1)), 3, 4.0, 0.3)
+    near = neighbourhood(features, start(features, 30))
+    mass = np.zeros(len(near.ids), np.float32)
+    assert np.array_equal(prune(near, mass).pointers, near.pointers)
+    mass[near.pointers[2]] = 5.0
+    pruned = prune(near, mass)
+    assert pruned.pointers[3] - pruned.pointers[2] == 1
+    assert pruned.ids[pruned.pointers[2]] == near.ids[near.pointers[2]]
 
 
 def test_every_tile_finds_a_cluster_even_if_there_is_only_one() -> None:

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from symsmooth import fit_gsf
-from symsmooth.mixture import average_answers, cluster_averages, fit_mixture, initial_mixture
+from symsmooth.mixture import (
+    average_answers,
+    cluster_averages,
+    fit_mixture,
+    initial_mixture,
+    neighbourhood,
+)
 from symsmooth.patches import whiten
 from symsmooth.selection import Sure, blend, cross_validate
 from symsmooth.tiles import Pool
@@ -55,7 +61,8 @@ def test_divergence_is_the_trace_of_the_jacobian() -> None:
     smoother = gamma.T @ (gamma / gamma.sum(axis=1, keepdims=True))  # w = smoother @ patches
     trace = np.einsum("jdn,jl,ldn->", P, smoother, P, optimize=True) / 9
     with Pool(1) as pool:
-        own = cluster_averages(features, mixture, image, pool, reach=1e6)
+        near = neighbourhood(features, mixture, 1e6)
+        own = cluster_averages(features, mixture, near, image, pool)
     assert 0.9 * trace < own.divergence < trace
 
 
@@ -67,12 +74,12 @@ def test_sure_tracks_the_true_error_over_noise_draws(camera) -> None:
     estimated, true = [], []
     with Pool(2) as pool:
         start = initial_mixture(features, 60, np.random.default_rng(0))
-        mixture = fit_mixture(features, start, pool, max_iter=5).mixture
+        fit = fit_mixture(features, start, pool, max_iter=5)
         for seed in range(12):
             noise = np.random.default_rng(seed).standard_normal(clean.shape)
             noisy = (clean + sigma * noise).astype(np.float32)
-            own = cluster_averages(features, mixture, noisy, pool)
-            u = average_answers(features, mixture, own.answers, pool)
+            own = cluster_averages(features, fit.mixture, fit.near, noisy, pool)
+            u = average_answers(features, fit.mixture, fit.near, own.answers, pool)
             sure = Sure(sigma, float(np.mean((u - noisy) ** 2)), own.divergence / clean.size, 25)
             for fidelity in (0.0, 8.0):
                 estimated.append(sure(fidelity))

@@ -7,7 +7,13 @@ import pytest
 
 from symsmooth import denoise_nlm, weights
 from symsmooth.image import open_image
-from symsmooth.mixture import GaussianMixture, fit_mixture, initial_mixture, responsibilities
+from symsmooth.mixture import (
+    GaussianMixture,
+    fit_mixture,
+    initial_mixture,
+    neighbourhood,
+    responsibilities,
+)
 from symsmooth.patches import whiten
 from symsmooth.symmetrize import balance, sinkhorn_knopp
 from symsmooth.tiles import Pool
@@ -52,7 +58,8 @@ def test_original_filter_is_the_numerator_of_the_e_step(opened, W) -> None:
 def test_one_step_is_one_e_step_with_every_patch_a_cluster(opened, W) -> None:
     """Column 2: with k = n, mu_i = p_i, pi_i = 1/n, gamma is column normalisation, exactly."""
     features = whiten(opened, 5, H_S, H_R)
-    gamma = responsibilities(features, every_patch_a_cluster(features), REACH).toarray()
+    mixture = every_patch_a_cluster(features)
+    gamma = responsibilities(features, mixture, neighbourhood(features, mixture, REACH)).toarray()
     assert np.allclose(gamma, W / W.sum(axis=0, keepdims=True), atol=1e-4)
     one_step = sinkhorn_knopp(W, 1)
     z_em = (gamma @ opened.ravel()) / gamma.sum(axis=1)

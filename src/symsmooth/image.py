@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[Any]
 Float = NDArray[Any]  # float32 by convention: NumPy's type stubs lose it at the first product
 
-_SAMPLE = 200_000  # pixels from which offset and scale are taken
+_SAMPLE = 50_000  # pixels from which offset and scale are taken
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,13 @@ import scipy.sparse
 from ._kernels import em
 from ._kernels.base import LOG2E
 from .image import Float
-from .patches import Features, as_volume, fold_padding, pad_for_patches
+from .patches import Features, fold_padding, whiten
 from .tiles import Pool, Tiling, tiling
 
-REACH = 3.0  # a tile meets clusters within REACH * h_s; the weight beyond is below exp(-4.5)
-_NO_WEIGHT = np.empty((0, 0, 0), np.float32)
+REACH = 4.0  # a tile first meets clusters within REACH * h_s: their weight beyond is below exp(-8)
+LEAST_MASS = 0.05  # pixels of a tile that a cluster must hold for the tile to remember it
+_NOTHING = np.empty(0, np.float32)
+_NO_ROWS = np.empty((0, 0), np.float32)
 _TINY_MASS = 1e-3  # a cluster with less mass than this is empty: it keeps its mean
 
 
@@ -71,6 +73,7 @@ class EStep:
     mass: Float  # sum_j gamma_ij, (k,)
     scatter: Float  # sum_j gamma_ij |p_j - mu_i|^2, (k,)
     log_likelihood: float  # mean over the points, without the constant of the Gaussian
+    tile_mass: Float  # mass of each candidate in its tile, as Neighbourhood.ids
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ class MixtureFit:
     """A learned mixture and how it was learned."""
 
     mixture: GaussianMixture
+    near: Neighbourhood  # the clusters that matter to each tile
     deviation: float  # delta(k)
     log_likelihoods: tuple[float, ...]  # one an iteration
     converged: bool
@@ -101,6 +105,17 @@ def neighbourhood(
         radius *= 2
 
 
+def prune(near: Neighbourhood, tile_mass: Float, least: float = LEAST_MASS) -> Neighbourhood:
+    """Keep the clusters that hold more than ``least`` pixels of a tile (all, if none does)."""
+    keep = tile_mass > least
+    kept = np.concatenate([[0], np.cumsum(keep)])[near.pointers]
+    alone = np.diff(kept) == 0
+    if alone.any():
+        keep |= np.repeat(alone, np.diff(near.pointers))
+        kept = np.concatenate([[0], np.cumsum(keep)])[near.pointers]
+    return Neighbourhood(near.tiles, kept, near.ids[keep])
+
+
 def e_step(
     features: Features,
     mixture: GaussianMixture,
@@ -109,35 +124,54 @@ def e_step(
     *,
     weight: Float | None = None,
     thin: int = 1,
-    stage: str = "clusters",
 ) -> EStep:
     """Compute responsibilities (eq. em,gamma) tile by tile and keep their sums.
 
     ``thin`` > 1 looks at every thin-th pixel only (a quincunx for 2).
     """
+    sums, likelihood, tile_mass = _cluster_sums(
+        features, None, mixture, near, pool, weight, thin, "clusters"
+    )
+    points = max(features.n_pixels / thin, 1.0)
+    dim = features.dim
+    mean_likelihood = likelihood / points / float(LOG2E)
+    return EStep(sums[:, :dim], sums[:, dim], sums[:, dim + 1], mean_likelihood, tile_mass)
+
+
+def _cluster_sums(
+    features: Features,
+    target: Features | None,
+    mixture: GaussianMixture,
+    near: Neighbourhood,
+    pool: Pool,
+    weight: Float | None,
+    thin: int,
+    stage: str,
+) -> tuple[Float, float, Float]:
+    """Sum the points of ``target`` (None: the same) over the clusters; see _kernels.em.em_strip."""
+    target_pixels = _NOTHING if target is None else target.pixels
     log2_proportions = mixture.log2_proportions
-    point_weight = _NO_WEIGHT if weight is None else weight.reshape(features.grid)
+    point_weight = _NOTHING if weight is None else _at_corners(weight, features)
+    tile_mass = np.zeros(len(near.ids), np.float32)
 
     def run(strip: slice) -> tuple[int, Float, float]:
         first, last = near.span(strip)
         boxes, pointers, ids = near.of(strip)
         sums = np.zeros((last - first, features.dim + 2), np.float32)
+        at = near.pointers[strip.start]
         likelihood = em.em_strip(
-            features.lines, features.channels, features.patch, features.n_dims, features.inv_hs,
-            boxes, pointers, ids, mixture.means, log2_proportions, point_weight, thin, first, sums,
-            np.empty(len(ids), np.float32),
+            features.pixels, target_pixels, features.strides, features.offsets, features.n_dims,
+            features.inv_hs, boxes, pointers, ids, mixture.means, log2_proportions, point_weight,
+            thin, first, sums, tile_mass[at : at + len(ids)], _NO_ROWS, _NO_ROWS,
         )  # fmt: skip
         return first, sums, likelihood
 
-    sums = np.zeros((mixture.n_clusters, features.dim + 2), np.float32)
+    total = np.zeros((mixture.n_clusters, features.dim + 2), np.float32)
     likelihood = 0.0
     for _, (first, part, value) in pool.map(run, near.tiles.strips, stage):
-        sums[first : first + len(part)] += part
+        total[first : first + len(part)] += part
         likelihood += value
-    points = max(features.n_pixels / thin, 1.0)
-    mean_likelihood = likelihood / points / float(LOG2E)
-    dim = features.dim
-    return EStep(sums[:, :dim], sums[:, dim], sums[:, dim + 1], mean_likelihood)
+    return total, likelihood, tile_mass
 
 
 def m_step(
@@ -209,9 +243,11 @@ def fit_mixture(
     weight: Float | None = None,
     thin: int = 1,
     reach: float = REACH,
+    least_mass: float = LEAST_MASS,
 ) -> MixtureFit:
     """Run EM (Algorithm 2) until the mean log-likelihood gains less than tol.
 
+    After each step a tile forgets the clusters that hold less than ``least_mass`` of its pixels.
     delta(k) belongs to the responsibilities of the last E-step.
     """
     mixture, history, delta, converged = start, [], np.inf, False
@@ -220,37 +256,40 @@ def fit_mixture(
         step = e_step(features, mixture, near, pool, weight=weight, thin=thin)
         delta = deviation(step)
         mixture = m_step(mixture, step, update_proportions=update_proportions)
+        near = prune(near, step.tile_mass, least_mass / thin)
         history.append(step.log_likelihood)
         if len(history) > 1 and history[-1] - history[-2] < tol:
             converged = True
             break
-        near = neighbourhood(features, mixture, reach)
-    return MixtureFit(mixture, delta, tuple(history), converged)
+    return MixtureFit(mixture, near, delta, tuple(history), converged)
 
 
 def responsibilities(
-    features: Features, mixture: GaussianMixture, reach: float = REACH, keep: float = 0.0
+    features: Features, mixture: GaussianMixture, near: Neighbourhood, keep: float = 0.0
 ) -> scipy.sparse.csr_array:
     """Return gamma (k, n) as a sparse matrix, dropping entries not above ``keep``.
 
     For study and for tests: the methods never form it.
     """
-    near = neighbourhood(features, mixture, reach)
     numbers = np.arange(features.n_pixels).reshape(features.grid)
     rows, columns, values = [], [], []
     for t, box in enumerate(near.tiles.boxes):
         ids = near.ids[near.pointers[t] : near.pointers[t + 1]]
         z0, z1, y0, y1, x0, x1 = box
         pixels = numbers[z0:z1, y0:y1, x0:x1].ravel()
-        gamma = np.empty((len(pixels), len(ids)), np.float32)
-        em.responsibilities_tile(
-            features.lines, features.channels, features.patch, features.n_dims, features.inv_hs,
-            box, ids, mixture.means, mixture.log2_proportions, gamma,
+        n, width = len(pixels), features.dim + 2
+        gamma, scale = np.empty(n * len(ids), np.float32), np.empty(n, np.float32)
+        em.e_step_tile(
+            features.pixels, features.strides, features.offsets, features.n_dims, features.inv_hs,
+            box, 1, ids, mixture.means, mixture.log2_proportions, np.empty((n, width), np.float32),
+            np.empty(n, np.int64), np.empty((len(ids), width), np.float32),
+            np.empty(features.dim, np.float32), gamma, scale,
         )  # fmt: skip
-        at, which = np.nonzero(gamma > keep)
+        shares = gamma.reshape(n, -1) * scale[:, None]
+        at, which = np.nonzero(shares > keep)
         rows.append(ids[which])
         columns.append(pixels[at])
-        values.append(gamma[at, which])
+        values.append(shares[at, which])
     entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
     shape = (mixture.n_clusters, features.n_pixels)
     return scipy.sparse.coo_array(entries, shape=shape).tocsr()
@@ -267,71 +306,63 @@ class ClusterAverages:
 def cluster_averages(
     features: Features,
     mixture: GaussianMixture,
+    near: Neighbourhood,
     noisy: Float,
     pool: Pool,
     *,
     weight: Float | None = None,
-    reach: float = REACH,
 ) -> ClusterAverages:
     """Average the patches of ``noisy`` (*spatial, channels) over each cluster.
 
     div(u) = sum_i (sum_j gamma_ij^2) / (sum_j gamma_ij): the trace of the paper's eq. (div vu).
     """
-    near = neighbourhood(features, mixture, reach)
-    padded = pad_for_patches(noisy, features.patch_size)
-    lines = padded.reshape(*padded.shape[:2], -1)
-    point_weight = _NO_WEIGHT if weight is None else weight.reshape(features.grid)
-    log2_proportions = mixture.log2_proportions
-    dim = features.patch_dim
-
-    def run(strip: slice) -> tuple[int, Float]:
-        first, last = near.span(strip)
-        sums = np.zeros((last - first, dim + 2), np.float32)
-        em.cluster_average_strip(
-            features.lines, lines, features.channels, features.patch, features.n_dims,
-            features.inv_hs, *near.of(strip), mixture.means, log2_proportions, point_weight,
-            first, sums,
-        )  # fmt: skip
-        return first, sums
-
-    sums = np.zeros((mixture.n_clusters, dim + 2), np.float32)
-    for _, (first, part) in pool.map(run, near.tiles.strips, "averages"):
-        sums[first : first + len(part)] += part
-    mass = np.maximum(sums[:, dim], np.float32(1e-20))
-    divergence = float(np.sum(sums[:, dim + 1] / mass, dtype=np.float64))
-    return ClusterAverages(sums[:, :dim] / mass[:, None], divergence)
+    target = whiten(noisy, features.patch_size, features.h_s, features.h_r)
+    sums, _, _ = _cluster_sums(features, target, mixture, near, pool, weight, 1, "averages")
+    mass = np.maximum(sums[:, -2], np.float32(1e-20))
+    moved = mixture.means + sums[:, :-2] / mass[:, None]
+    answers = moved[:, features.n_dims :] * np.float32(features.h_r)
+    divergence = float(np.sum(sums[:, -1] / mass, dtype=np.float64))
+    return ClusterAverages(np.ascontiguousarray(answers), divergence)
 
 
 def average_answers(
     features: Features,
     mixture: GaussianMixture,
+    near: Neighbourhood,
     answers: Float,
     pool: Pool,
-    *,
-    reach: float = REACH,
 ) -> Float:
     """Return u = (1/d) sum_j P_j^T w_j, w_j = sum_i gamma_ij answers_i (eqs. vwj and vu)."""
-    near = neighbourhood(features, mixture, reach)
-    depth, height, width = features.padded.shape[:3]
     log2_proportions = mixture.log2_proportions
-    total = np.zeros((depth, height, width * features.channels), np.float32)
+    total = np.zeros(features.padded.size, np.float32)
 
-    def run(strip: slice) -> tuple[slice, slice, Float]:
-        boxes = near.tiles.boxes[strip]
-        rows_z = slice(boxes[0, 0], boxes[0, 1] + features.patch[0] - 1)
-        rows_y = slice(boxes[0, 2], boxes[0, 3] + features.patch[1] - 1)
-        part = np.zeros_like(total[rows_z, rows_y])
-        em.patch_average_strip(
-            features.lines, features.channels, features.patch, features.n_dims, features.inv_hs,
-            *near.of(strip), mixture.means, log2_proportions, answers,
-            rows_z.start, rows_y.start, part,
+    def run(strip: slice) -> tuple[int, Float]:
+        boxes, pointers, ids = near.of(strip)
+        n = int(np.prod(boxes[:, 1::2] - boxes[:, ::2], axis=1).sum())
+        estimates = np.empty((n, features.patch_dim), np.float32)
+        em.em_strip(
+            features.pixels, _NOTHING, features.strides, features.offsets, features.n_dims,
+            features.inv_hs, boxes, pointers, ids, mixture.means, log2_proportions, _NOTHING,
+            1, 0, _NO_ROWS, _NOTHING, answers, estimates,
         )  # fmt: skip
-        return rows_z, rows_y, part
+        start = int(np.dot(boxes[0, ::2], features.strides))
+        stop = int(np.dot(boxes[-1, 1::2] - 1, features.strides)) + int(features.offsets[-1]) + 1
+        part = np.zeros(stop - start, np.float32)
+        em.scatter_strip(estimates, features.strides, features.offsets, boxes, start, part)
+        return start, part
 
-    for _, (rows_z, rows_y, part) in pool.map(run, near.tiles.strips, "aggregation"):
-        total[rows_z, rows_y] += part
-    padded = total.reshape(as_volume(features.padded).shape)
+    for _, (start, part) in pool.map(run, near.tiles.strips, "aggregation"):
+        total[start : start + len(part)] += part
+    padded = total.reshape(features.padded.shape)
     if features.n_dims == 2:
         padded = padded[0]
     folded = fold_padding(padded, features.spatial, features.patch_size)
     return folded / np.float32(features.patch_size**features.n_dims)
+
+
+def _at_corners(weight: Float, features: Features) -> Float:
+    """Lay per-pixel weights (*spatial) out flat, each where the corner of its pixel's patch lies."""
+    laid = np.zeros(features.padded.shape[:3], np.float32)
+    z, y, x = features.grid
+    laid[:z, :y, :x] = weight.reshape(features.grid)
+    return laid.reshape(-1)

@@ -82,6 +82,7 @@ class Features:
     spatial: tuple[int, ...]
     patch_size: int
     h_s: float
+    h_r: float
 
     @property
     def n_dims(self) -> int:
@@ -125,9 +126,21 @@ class Features:
         return np.float32(1.0 / self.h_s)
 
     @cached_property
-    def lines(self) -> Float:
-        """The padded image as (z, y, x * channels), as kernels read it."""
-        return self.padded.reshape(*self.padded.shape[:2], -1)
+    def pixels(self) -> Float:
+        """The padded image, flat, as kernels read it."""
+        return self.padded.reshape(-1)
+
+    @property
+    def strides(self) -> tuple[int, int, int]:
+        """Steps in ``pixels`` from one slice, row, column to the next."""
+        _, height, width, channels = self.padded.shape
+        return (height * width * channels, width * channels, channels)
+
+    @cached_property
+    def offsets(self) -> Array:
+        """Steps in ``pixels`` from the first corner of a patch to each of its numbers: (d,)."""
+        steps = np.indices((*self.patch, self.channels)).reshape(4, -1)
+        return (np.array([*self.strides, 1]) @ steps).astype(np.int64)
 
     def at(self, pixels: Array) -> Float:
         """Return p_j for the given flat pixel numbers j: (m, p)."""
@@ -141,4 +154,4 @@ class Features:
 def whiten(guide: Float, patch_size: int, h_s: float, h_r: float) -> Features:
     """Return the features of a guide image (*spatial, channels): [x/h_s, patch/h_r]."""
     padded = pad_for_patches(guide, patch_size) / np.float32(h_r)
-    return Features(padded, guide.shape[:-1], patch_size, h_s)
+    return Features(padded, guide.shape[:-1], patch_size, h_s, h_r)

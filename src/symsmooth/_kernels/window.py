@@ -7,19 +7,34 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import exp2, jit
+from .base import exp2, inlined, jit
+
+ZERO = np.float32(0.0)  # a plain 0.0 would turn the sums around it to float64
 
 
-@jit
-def add_squared_difference(padded, z, y, x, dz, dy, dx, sign, columns):
-    """columns[i] += sign * sum over channels of (row[x + i] - shifted row[x + i])^2."""
+@inlined
+def add_squared_difference(padded, c, z, y, x, dz, dy, dx, columns):
+    """columns[i] += (row[x + i] - shifted row[x + i])^2."""
     n = columns.size
-    for c in range(padded.shape[0]):
-        here = padded[c, z, y, x : x + n]
-        there = padded[c, z + dz, y + dy, x + dx : x + dx + n]
-        for i in range(n):
-            difference = here[i] - there[i]
-            columns[i] += sign * difference * difference
+    here = padded[c, z, y, x : x + n]
+    there = padded[c, z + dz, y + dy, x + dx : x + dx + n]
+    for i in range(n):
+        difference = here[i] - there[i]
+        columns[i] += difference * difference
+
+
+@inlined
+def move_squared_difference(padded, c, z, y_in, y_out, x, dz, dy, dx, columns):
+    """Add the squared differences of the row that enters, take off those of the one that leaves."""
+    n = columns.size
+    in_here = padded[c, z, y_in, x : x + n]
+    in_there = padded[c, z + dz, y_in + dy, x + dx : x + dx + n]
+    out_here = padded[c, z, y_out, x : x + n]
+    out_there = padded[c, z + dz, y_out + dy, x + dx : x + dx + n]
+    for i in range(n):
+        enters = in_here[i] - in_there[i]
+        leaves = out_here[i] - out_there[i]
+        columns[i] += enters * enters - leaves * leaves
 
 
 @jit
@@ -56,31 +71,33 @@ def symmetric_window_strip(
                 columns[i] = 0.0
             if coefficient > 0:
                 for u in range(box_z):
-                    for v in range(box_y - 1):
-                        add_squared_difference(
-                            padded, z + u, y0 + v, x0, dz, dy, dx, np.float32(1.0), columns
-                        )
+                    for v in range(box_y):
+                        for c in range(padded.shape[0]):
+                            add_squared_difference(
+                                padded, c, z + u, y0 + v, x0, dz, dy, dx, columns
+                            )
             for y in range(y0, y1):
-                if coefficient > 0:
-                    for u in range(box_z):
-                        add_squared_difference(
-                            padded, z + u, y + box_y - 1, x0, dz, dy, dx, np.float32(1.0), columns
-                        )
+                if box_x == 5:
+                    second, third = columns[1:], columns[2:]
+                    fourth, fifth = columns[3:], columns[4:]
+                    for i in range(n):
+                        total = columns[i] + second[i] + third[i] + fourth[i] + fifth[i]
+                        weights[i] = exp2(-(spatial[o] + coefficient * max(total, ZERO)))
+                else:
                     for i in range(n):
                         weights[i] = columns[i]
                     for v in range(1, box_x):
-                        shifted = columns[v : v + n]
+                        shifted = columns[v:]
                         for i in range(n):
                             weights[i] += shifted[i]
                     for i in range(n):
-                        weights[i] = exp2(-(spatial[o] + coefficient * max(weights[i], 0.0)))
+                        weights[i] = exp2(-(spatial[o] + coefficient * max(weights[i], ZERO)))
+                if coefficient > 0 and y + 1 < y1:
                     for u in range(box_z):
-                        add_squared_difference(
-                            padded, z + u, y, x0, dz, dy, dx, np.float32(-1.0), columns
-                        )
-                else:
-                    for i in range(n):
-                        weights[i] = exp2(-spatial[o])
+                        for c in range(padded.shape[0]):
+                            move_squared_difference(
+                                padded, c, z + u, y + box_y, y, x0, dz, dy, dx, columns
+                            )
                 if emit.size > 0:
                     kept = emit[o, z, y, x0:x1]
                     for i in range(n):
@@ -126,7 +143,7 @@ def steered_window_strip(steering, offsets, span, values, transpose, origin, out
                         for i in range(n):
                             weights[i] += factors[q] * row[i]
                 for i in range(n):
-                    weights[i] = exp2(-max(weights[i], 0.0))
+                    weights[i] = exp2(-max(weights[i], ZERO))
                 if emit.size > 0:
                     kept = emit[o, z, y, x0:x1]
                     for i in range(n):

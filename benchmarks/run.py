@@ -1,0 +1,264 @@
+"""Ours and the peers side by side, in one run on the same noise.
+
+Usage: python benchmarks/run.py [PART ...].
+
+Parts: speed (seconds, ratio to bm3d, megapixels a second, PSNR, peak memory), scaling (time against
+pixels), em (the E+M step as a share of this machine's matrix-product rate).  Repeats are interleaved and
+the smallest time counts.  Nothing is clipped; PSNR has the data range as its peak.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+SIGMA = 25 / 255
+FOLDER = Path(__file__).parent
+Denoiser = Callable[[np.ndarray, float], np.ndarray]
+
+
+def psnr(estimate: np.ndarray, clean: np.ndarray) -> float:
+    return float(-10 * np.log10(np.mean((np.asarray(estimate, float) - clean) ** 2)))
+
+
+def scene(side: int = 512) -> tuple[np.ndarray, np.ndarray]:
+    """Return a photograph in [0, 1], mirrored to any size, and the same with noise (seed 0)."""
+    from skimage import data
+
+    clean = data.camera() / 255.0
+    if side > 512:
+        clean = np.pad(clean, [(0, side - 512)] * 2, mode="symmetric")
+    clean = np.ascontiguousarray(clean[:side, :side])
+    return clean, clean + SIGMA * np.random.default_rng(0).standard_normal(clean.shape)
+
+
+def ours() -> dict[str, Denoiser]:
+    import symsmooth as s
+
+    return {
+        "symsmooth GSF": s.denoise_gsf,
+        "symsmooth GSF, k given": lambda y, sigma: s.denoise_gsf(y, sigma, n_clusters=y.size // 40),
+        "symsmooth NLM": s.denoise_nlm,
+        "symsmooth NLM one-step": lambda y, sigma: s.denoise_nlm(y, sigma, sinkhorn_iters=1),
+        "symsmooth NLM balanced": lambda y, sigma: s.denoise_nlm(y, sigma, sinkhorn_iters=None),
+        "symsmooth bilateral": s.denoise_bilateral,
+        "symsmooth LARK": s.denoise_lark,
+        "symsmooth Gaussian": s.denoise_gaussian,
+    }
+
+
+def peers(threads: int) -> dict[str, Denoiser]:
+    import bm3d
+    import cv2
+    from skimage import restoration
+
+    cv2.setNumThreads(threads)
+
+    def cv_nlm(y: np.ndarray, sigma: float) -> np.ndarray:
+        bytes_ = np.clip(np.rint(y * 255), 0, 255).astype(np.uint8)
+        return cv2.fastNlMeansDenoising(bytes_, None, 0.7 * sigma * 255, 5, 21) / 255.0
+
+    def cv_bilateral(y: np.ndarray, sigma: float) -> np.ndarray:
+        return cv2.bilateralFilter(y.astype(np.float32), 9, 2.5 * sigma, 1.5)
+
+    def sk_nlm(y: np.ndarray, sigma: float) -> np.ndarray:
+        return restoration.denoise_nl_means(
+            y, patch_size=5, patch_distance=10, h=0.7 * sigma, sigma=sigma, fast_mode=True
+        )
+
+    return {
+        "bm3d": bm3d.bm3d,
+        "scikit-image NLM": sk_nlm,
+        "scikit-image bilateral": lambda y, sigma: restoration.denoise_bilateral(
+            y, win_size=9, sigma_color=2.5 * sigma, sigma_spatial=1.5
+        ),
+        "scikit-image TV": lambda y, sigma: restoration.denoise_tv_chambolle(y, weight=1.2 * sigma),
+        "scikit-image wavelet": lambda y, sigma: restoration.denoise_wavelet(
+            y, sigma=sigma, method="BayesShrink"
+        ),
+        "OpenCV NLM (8 bit)": cv_nlm,
+        "OpenCV bilateral": cv_bilateral,
+    }
+
+
+def everything(threads: int) -> dict[str, Denoiser]:
+    return ours() | peers(threads)
+
+
+def peak_memory(name: str, side: int, threads: int) -> float:
+    """Megabytes a fresh process needs beyond importing and the picture itself."""
+    command = [sys.executable, __file__, "--memory-of", name, "--side", str(side)]
+    done = subprocess.run(
+        [*command, "--threads", str(threads)], capture_output=True, text=True, check=True
+    )
+    return float(done.stdout.strip().splitlines()[-1])
+
+
+def memory_of(name: str, side: int, threads: int) -> float:
+    methods = everything(threads)
+    _, small = scene(64)
+    methods[name](small, SIGMA)  # compiled, libraries loaded
+    _, noisy = scene(side)
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    before = _peak_kilobytes()
+    methods[name](noisy, SIGMA)
+    return (_peak_kilobytes() - before) / 1024
+
+
+def _peak_kilobytes() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0])
+
+
+def speed(side: int, repeats: int, threads: int) -> dict[str, dict[str, float]]:
+    clean, noisy = scene(side)
+    methods = everything(threads)
+    times: dict[str, list[float]] = {name: [] for name in methods}
+    quality: dict[str, float] = {}
+    for method in methods.values():
+        method(noisy[:64, :64], SIGMA)
+    for repeat in range(repeats):
+        for name, method in methods.items():
+            if repeat and times[name][0] > 20:
+                continue
+            start = time.perf_counter()
+            denoised = method(noisy, SIGMA)
+            times[name].append(time.perf_counter() - start)
+            quality[name] = psnr(denoised, clean)
+    best = {name: min(values) for name, values in times.items()}
+    return {
+        name: {
+            "seconds": best[name],
+            "ratio": best[name] / best["bm3d"],
+            "megapixels_per_second": clean.size / best[name] / 1e6,
+            "psnr": quality[name],
+            "peak_megabytes": peak_memory(name, side, threads),
+        }
+        for name in sorted(best, key=best.__getitem__)
+    }
+
+
+def print_speed(rows: dict[str, dict[str, float]], side: int, threads: int) -> None:
+    print(f"\n{side}x{side}, sigma 25, {threads} threads; ratio of time to bm3d\n")
+    print("| method | seconds | ratio | MP/s | PSNR dB | peak MB |")
+    print("|---|---|---|---|---|---|")
+    for name, row in rows.items():
+        print(
+            f"| {name} | {row['seconds']:.3f} | {row['ratio']:.3f} | "
+            f"{row['megapixels_per_second']:.2f} | {row['psnr']:.2f} | {row['peak_megabytes']:.0f} |"
+        )
+
+
+def scaling(repeats: int) -> None:
+    """Time against pixels, and the exponent fitted from 256^2 up."""
+    sides = [128, 256, 512, 1024, 2048]
+    chosen = {n: f for n, f in ours().items() if n in ("symsmooth GSF", "symsmooth NLM")}
+    print("\n| method | " + " | ".join(f"{s}x{s}" for s in sides) + " | exponent |")
+    print("|---" * (len(sides) + 2) + "|")
+    for name, method in chosen.items():
+        method(scene(64)[1], SIGMA)
+        seconds = []
+        for side in sides:
+            _, noisy = scene(side)
+            runs = []
+            for _ in range(repeats if side < 2048 else 1):
+                start = time.perf_counter()
+                method(noisy, SIGMA)
+                runs.append(time.perf_counter() - start)
+            seconds.append(min(runs))
+        exponent = np.polyfit(np.log([s**2 for s in sides[1:]]), np.log(seconds[1:]), 1)[0]
+        print(f"| {name} | " + " | ".join(f"{t:.3f} s" for t in seconds) + f" | {exponent:.3f} |")
+
+
+def em_rate() -> None:
+    """Rate of one E+M step, 4 p flops for each pair of pixel and cluster, against sgemm alone."""
+    from symsmooth.mixture import e_step, initial_mixture, neighbourhood
+    from symsmooth.patches import whiten
+    from symsmooth.tiles import Pool
+
+    _, noisy = scene(512)
+    features = whiten(noisy.astype(np.float32)[..., None], 5, 10.0, SIGMA)
+    with Pool(1) as pool:
+        mixture = initial_mixture(features, features.n_pixels // 40, np.random.default_rng(0))
+        near = neighbourhood(features, mixture)
+        pairs = 256.0 * len(near.ids)
+        step = min(_time(lambda: e_step(features, mixture, near, pool)) for _ in range(5))
+        n_near = len(near.ids) // len(near.tiles.boxes)
+        a = np.random.default_rng(0).random((256, features.dim + 2), np.float32)
+        m = np.random.default_rng(1).random((n_near, features.dim + 2), np.float32)
+        product = np.empty((256, n_near), np.float32)
+
+        def both() -> None:
+            for _ in range(200):
+                np.dot(a, m.T, out=product)
+                np.dot(product.T, a)
+
+        gemm = min(_time(both) for _ in range(5)) / 200
+    ours_rate = 4 * features.dim * pairs / step / 1e9
+    gemm_rate = 4 * (features.dim + 2) * 256 * n_near / gemm / 1e9
+    print(
+        f"\nE+M step on one thread: {ours_rate:.1f} GFLOP/s, {100 * ours_rate / gemm_rate:.0f} % of "
+        f"sgemm's {gemm_rate:.1f} on tiles of 256 x {features.dim + 2} x {n_near}"
+    )
+
+
+def _time(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def plot(rows: dict[str, dict[str, float]], path: Path) -> None:
+    """PSNR against time: what is above and left of all others is the front."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8, 5), layout="constrained")
+    for name, row in rows.items():
+        colour = "tab:red" if name.startswith("symsmooth") else "tab:gray"
+        axes.plot(row["seconds"], row["psnr"], "o", color=colour)
+        label = name.removeprefix("symsmooth ")
+        axes.annotate(
+            label, (row["seconds"], row["psnr"]), xytext=(5, 3), textcoords="offset points"
+        )
+    axes.set(xscale="log", xlabel="seconds, 512 x 512", ylabel="PSNR, dB", title="sigma 25")
+    axes.grid(alpha=0.3)
+    figure.savefig(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", default=["speed", "scaling", "em"])
+    parser.add_argument("--side", type=int, default=512)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--out", type=Path, default=FOLDER / "results")
+    parser.add_argument("--memory-of", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.memory_of:
+        print(memory_of(arguments.memory_of, arguments.side, arguments.threads))
+        return
+    arguments.out.mkdir(exist_ok=True)
+    if "speed" in arguments.parts:
+        rows = speed(arguments.side, arguments.repeats, arguments.threads)
+        print_speed(rows, arguments.side, arguments.threads)
+        (arguments.out / "speed.json").write_text(json.dumps(rows, indent=1))
+        plot(rows, arguments.out / "front.svg")
+    if "scaling" in arguments.parts:
+        scaling(arguments.repeats)
+    if "em" in arguments.parts:
+        em_rate()
+
+
+if __name__ == "__main__":
+    main()
