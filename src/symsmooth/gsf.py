@@ -38,7 +38,7 @@ _SPREAD, _SPREAD_POWER = 2.2, 1.0 / 3.0
 _REFINE = (
     6  # clusters of pass 2 for one of pass 1; 4: -.08/-.07/-.04 dB, 8: +.02 and a third slower
 )
-_FEWEST_MEMBERS = 4  # pixels for one cluster of pass 2, at least; 5: -.05 dB at sigma 20
+_FEWEST_MEMBERS = 3  # pixels for one cluster of pass 2, at least; 5: -.08 dB at sigma 20
 # EM steps.  Pass 1 with 15: +.03 dB and twice the time; on a quincunx: -.07 dB.  Pass 2 starts from a
 # pilot, where one step, on a quincunx, with clusters within 1.5 h_s, is as good as three with all.
 _PILOT_ITERATIONS = 6
@@ -46,7 +46,8 @@ _BRIEFLY: dict[str, Any] = {"max_iter": 1, "thin": 2, "reach": 1.5}
 _THOROUGHLY: dict[str, Any] = {"max_iter": 15}  # when k of pass 2 is the user's, and may be small
 _CHOICE_ITERATIONS = 8  # EM steps for delta(k): within 1 % of its limit
 _CHOICE_PIXELS = 128 * 128  # size of a window in which delta(k) is measured
-_CHOICE_WINDOWS = 4
+_CHOICE_WINDOWS = 4  # at most: one for each _CHOICE_SHARE windows that the picture holds
+_CHOICE_SHARE = 8
 
 
 @dataclass(frozen=True)
@@ -301,8 +302,7 @@ class _Learner:
         fit = fit_mixture(
             features, start, self.pool, max_iter=_PILOT_ITERATIONS, weight=self.weight
         )
-        answers = np.ascontiguousarray(fit.mixture.means[:, features.n_dims :] * np.float32(h_r))
-        average = average_answers(features, fit.mixture, fit.near, answers, self.pool)
+        average = average_answers(features, fit.mixture, fit.near, fit.mixture.means, self.pool)
         return _Pass(features, fit, average, None)
 
     def refine(self, pilot: Float, n_clusters: int, h_r: float, how: dict[str, Any]) -> _Pass:
@@ -345,19 +345,19 @@ class _Learner:
             return float(np.mean(deviations))
 
         contrast = max(float(np.var(self.picture.noisy)) / sigma**2 - 1.0, 0.01)
-        guess = round(n * 0.008 * contrast)  # what natural pictures ask for, within a factor of two
+        guess = round(n * 0.015 * contrast)  # what natural pictures ask for, within a factor of two
         return cross_validate(measure, guess, min(n, 2), max(n // 4, 1))
 
 
 def _windows(spatial: Sequence[int], rng: np.random.Generator) -> list[tuple[slice, ...]]:
-    """Return windows of some _CHOICE_PIXELS in random places, or the whole if it is not larger."""
+    """Return one to four windows of some _CHOICE_PIXELS in random places."""
     side = round(_CHOICE_PIXELS ** (1.0 / len(spatial)))
     sides = [min(side, s) for s in spatial]
-    if np.prod(spatial, dtype=float) <= _CHOICE_WINDOWS * _CHOICE_PIXELS:
-        return [tuple(slice(0, s) for s in spatial)]
+    held = np.prod(spatial, dtype=float) / _CHOICE_PIXELS
+    count = int(np.clip(round(held / _CHOICE_SHARE), 1, _CHOICE_WINDOWS))
     corners = [
         [int(rng.integers(s - w + 1)) for s, w in zip(spatial, sides, strict=True)]
-        for _ in range(_CHOICE_WINDOWS)
+        for _ in range(count)
     ]
     return [
         tuple(slice(c, c + w) for c, w in zip(corner, sides, strict=True)) for corner in corners

@@ -129,13 +129,12 @@ def e_step(
 
     ``thin`` > 1 looks at every thin-th pixel only (a quincunx for 2).
     """
-    sums, likelihood, tile_mass = _cluster_sums(
+    shift, tail, likelihood, tile_mass = _cluster_sums(
         features, None, mixture, near, pool, weight, thin, "clusters"
     )
     points = max(features.n_pixels / thin, 1.0)
-    dim = features.dim
     mean_likelihood = likelihood / points / float(LOG2E)
-    return EStep(sums[:, :dim], sums[:, dim], sums[:, dim + 1], mean_likelihood, tile_mass)
+    return EStep(shift, tail[:, 0], tail[:, 1], mean_likelihood, tile_mass)
 
 
 def _cluster_sums(
@@ -147,31 +146,34 @@ def _cluster_sums(
     weight: Float | None,
     thin: int,
     stage: str,
-) -> tuple[Float, float, Float]:
+) -> tuple[Float, Float, float, Float]:
     """Sum the points of ``target`` (None: the same) over the clusters; see _kernels.em.em_strip."""
     target_pixels = _NOTHING if target is None else target.pixels
     log2_proportions = mixture.log2_proportions
     point_weight = _NOTHING if weight is None else _at_corners(weight, features)
     tile_mass = np.zeros(len(near.ids), np.float32)
 
-    def run(strip: slice) -> tuple[int, Float, float]:
+    def run(strip: slice) -> tuple[int, Float, Float, float]:
         first, last = near.span(strip)
         boxes, pointers, ids = near.of(strip)
-        sums = np.zeros((last - first, features.dim + 2), np.float32)
+        shift = np.zeros((last - first, features.dim), np.float32)
+        tail = np.zeros((last - first, 2), np.float32)
         at = near.pointers[strip.start]
         likelihood = em.em_strip(
             features.pixels, target_pixels, features.strides, features.offsets, features.n_dims,
             features.inv_hs, boxes, pointers, ids, mixture.means, log2_proportions, point_weight,
-            thin, first, sums, tile_mass[at : at + len(ids)], _NO_ROWS, _NO_ROWS,
+            thin, first, shift, tail, tile_mass[at : at + len(ids)], _NO_ROWS, _NO_ROWS,
         )  # fmt: skip
-        return first, sums, likelihood
+        return first, shift, tail, likelihood
 
-    total = np.zeros((mixture.n_clusters, features.dim + 2), np.float32)
+    total_shift = np.zeros((mixture.n_clusters, features.dim), np.float32)
+    total_tail = np.zeros((mixture.n_clusters, 2), np.float32)
     likelihood = 0.0
-    for _, (first, part, value) in pool.map(run, near.tiles.strips, stage):
-        total[first : first + len(part)] += part
+    for _, (first, shift, tail, value) in pool.map(run, near.tiles.strips, stage):
+        total_shift[first : first + len(shift)] += shift
+        total_tail[first : first + len(tail)] += tail
         likelihood += value
-    return total, likelihood, tile_mass
+    return total_shift, total_tail, likelihood, tile_mass
 
 
 def m_step(
@@ -179,8 +181,9 @@ def m_step(
 ) -> GaussianMixture:
     """Return the mixture that eq. (em,pi) and eq. (em,mu) give; empty clusters keep their mean."""
     alive = step.mass > _TINY_MASS
-    shift = step.shift / np.where(alive, step.mass, np.float32(np.inf))[:, None]
-    moved = replace(mixture, means=mixture.means + shift)
+    means = step.shift / np.where(alive, step.mass, np.float32(np.inf))[:, None]
+    means += mixture.means
+    moved = replace(mixture, means=means)
     if not update_proportions:
         return moved
     mass = np.maximum(step.mass, np.float32(_TINY_MASS))
@@ -299,7 +302,7 @@ def responsibilities(
 class ClusterAverages:
     """What each cluster's members say of the noisy image."""
 
-    answers: Float  # mu^(r)_i = sum_j gamma_ij y_j / sum_j gamma_ij, (k, d)
+    answers: Float  # [x, mu^(r)]_i = sum_j gamma_ij [x_j, y_j] / sum_j gamma_ij, whitened: (k, p)
     divergence: float  # div(u) for one channel, eq. (div vu) with gamma held fixed
 
 
@@ -317,12 +320,13 @@ def cluster_averages(
     div(u) = sum_i (sum_j gamma_ij^2) / (sum_j gamma_ij): the trace of the paper's eq. (div vu).
     """
     target = whiten(noisy, features.patch_size, features.h_s, features.h_r)
-    sums, _, _ = _cluster_sums(features, target, mixture, near, pool, weight, 1, "averages")
-    mass = np.maximum(sums[:, -2], np.float32(1e-20))
-    moved = mixture.means + sums[:, :-2] / mass[:, None]
-    answers = moved[:, features.n_dims :] * np.float32(features.h_r)
-    divergence = float(np.sum(sums[:, -1] / mass, dtype=np.float64))
-    return ClusterAverages(np.ascontiguousarray(answers), divergence)
+    answers, tail, _, _ = _cluster_sums(
+        features, target, mixture, near, pool, weight, 1, "averages"
+    )
+    mass = np.maximum(tail[:, 0], np.float32(1e-20))
+    answers /= mass[:, None]
+    answers += mixture.means
+    return ClusterAverages(answers, float(np.sum(tail[:, 1] / mass, dtype=np.float64)))
 
 
 def average_answers(
@@ -332,7 +336,10 @@ def average_answers(
     answers: Float,
     pool: Pool,
 ) -> Float:
-    """Return u = (1/d) sum_j P_j^T w_j, w_j = sum_i gamma_ij answers_i (eqs. vwj and vu)."""
+    """Return u = (1/d) sum_j P_j^T w_j, w_j = sum_i gamma_ij answers_i (eqs. vwj and vu).
+
+    answers (k, p) are whitened, as the mixture's means are; u is not.
+    """
     log2_proportions = mixture.log2_proportions
     total = np.zeros(features.padded.size, np.float32)
 
@@ -343,7 +350,7 @@ def average_answers(
         em.em_strip(
             features.pixels, _NOTHING, features.strides, features.offsets, features.n_dims,
             features.inv_hs, boxes, pointers, ids, mixture.means, log2_proportions, _NOTHING,
-            1, 0, _NO_ROWS, _NOTHING, answers, estimates,
+            1, 0, _NO_ROWS, _NO_ROWS, _NOTHING, answers, estimates,
         )  # fmt: skip
         start = int(np.dot(boxes[0, ::2], features.strides))
         stop = int(np.dot(boxes[-1, 1::2] - 1, features.strides)) + int(features.offsets[-1]) + 1
@@ -357,7 +364,8 @@ def average_answers(
     if features.n_dims == 2:
         padded = padded[0]
     folded = fold_padding(padded, features.spatial, features.patch_size)
-    return folded / np.float32(features.patch_size**features.n_dims)
+    folded *= np.float32(features.h_r / features.patch_size**features.n_dims)
+    return folded
 
 
 def _at_corners(weight: Float, features: Features) -> Float:

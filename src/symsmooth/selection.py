@@ -43,6 +43,9 @@ def blend(average: Array, noisy: Array, fidelity: float, coverage: int) -> Array
     return a * average + (np.float32(1.0) - a) * noisy
 
 
+_STRIDE = 6.0  # steps in log k for one of delta: slopes of natural pictures are -0.1 to -0.4
+
+
 @dataclass(frozen=True)
 class SecantSearch:
     """The root of delta(k) = 1 and the way there."""
@@ -66,7 +69,8 @@ def cross_validate(
     -----
     delta falls with k, close to linearly in log k; so the secant of eq. (k m+1) is drawn over log k
     (the root is the same, and it is met in three or four steps).  The two first points are found by
-    going from ``guess`` by factors of two until delta(k) - 1 changes sign.  The search ends when
+    going from ``guess``, a little further than a usual slope asks for, until delta(k) - 1 changes
+    sign.  The search ends when
     |delta - 1| < tol, the bracket is within 3 %, or after ``max_steps`` secants.
     """
     steps: list[tuple[int, float]] = []
@@ -86,10 +90,11 @@ def cross_validate(
         point = measure(k)
         if abs(point[1] - 1.0) < tol:
             return best()
+        stride = np.exp(min(_STRIDE * abs(point[1] - 1.0) + 0.1, 1.4))
         if point[1] > 1.0:
-            few, further = point, min(2 * k, high)
+            few, further = point, min(int(k * stride) + 1, high)
         else:
-            many, further = point, max(k // 2, low)
+            many, further = point, max(int(k / stride), low)
         if further == k:
             return SecantSearch(k, tuple(steps))  # the bound is reached: no root inside
         k = further

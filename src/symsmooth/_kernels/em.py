@@ -105,15 +105,16 @@ def e_step_tile(
 @jit
 def em_strip(
     pixels, target, strides, offsets, n_dims, inv_hs, boxes, pointers, ids, means,
-    log2_proportions, weight, thin, first, sums, tile_mass, answers, estimates,
+    log2_proportions, weight, thin, first, shift, tail, tile_mass, answers, estimates,
 ):  # fmt: skip
     """One E-step on a strip of tiles, and what is wanted of its responsibilities gamma.
 
-    Without ``answers``, the sums of the M-step: ``sums[i - first]`` receives sum gamma (q_j - mu_i),
-    sum gamma and sum gamma |q_j - mu_i|^2, and ``tile_mass`` each candidate's mass in its tile.  The
-    points q_j are those of ``target`` if that is not empty (then sum gamma^2 takes the place of the
-    scatter), else the points p_j of ``pixels`` that gamma was computed from.
-    With ``answers``, ``estimates`` receives w_j = sum_i gamma_ij answers_i (eq. vwj), tile after tile.
+    Without ``answers``, the sums of the M-step: ``shift[i - first]`` receives sum gamma (q_j - mu_i),
+    ``tail[i - first]`` sum gamma and sum gamma |q_j - mu_i|^2, and ``tile_mass`` each candidate's mass
+    in its tile.  The points q_j are those of ``target`` if that is not empty (then sum gamma^2 takes
+    the place of the scatter), else the points p_j of ``pixels`` that gamma was computed from.
+    With ``answers`` (k, p), ``estimates`` receives w_j = sum_i gamma_ij answers_i (eq. vwj), without
+    the coordinates, tile after tile.
     Returns the sum of log2 densities.
     """
     dim = means.shape[1]
@@ -143,11 +144,11 @@ def em_strip(
         gamma = gamma_buffer[: n * near.size].reshape(n, near.size)
         if answers.size > 0:
             for c in range(near.size):
-                for e in range(answers.shape[1]):
-                    answer_rows[c, e] = answers[near[c], e]
+                for e in range(offsets.size):
+                    answer_rows[c, e] = answers[near[c], n_dims + e]
             np.dot(gamma, answer_rows[: near.size], estimates[done : done + n])
             for r in range(n):
-                for e in range(answers.shape[1]):
+                for e in range(offsets.size):
                     estimates[done + r, e] *= scale[r]
             done += n
             continue
@@ -174,9 +175,9 @@ def em_strip(
             for e in range(dim):
                 centred = means[i, e] - centre[e]
                 scatter += centred * (mass * centred - np.float32(2.0) * parts[c, e])
-                sums[i - first, e] += parts[c, e] - mass * centred
-            sums[i - first, dim] += mass
-            sums[i - first, dim + 1] += squares[c] if target.size > 0 else scatter
+                shift[i - first, e] += parts[c, e] - mass * centred
+            tail[i - first, 0] += mass
+            tail[i - first, 1] += squares[c] if target.size > 0 else scatter
             tile_mass[pointers[t] + c] = mass
     return log_likelihood
 
