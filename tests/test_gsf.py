@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from skimage import data
 
-from symsmooth import denoise_gsf, denoise_nlm, fit_gsf
+from symsmooth import denoise_gsf, denoise_nlm, fit_gsf, gsf
 from symsmooth.noise import add_noise
 
 from .conftest import psnr
@@ -85,3 +85,17 @@ def test_choosing_k_in_windows_agrees_with_the_whole() -> None:
     fit = fit_gsf(noisy, 0.15, passes=1)
     assert fit.search is not None
     assert fit.deviation == pytest.approx(1.0, abs=0.05)
+
+
+def test_blocks_equal_the_whole_without_seams(monkeypatch) -> None:
+    """A picture done in blocks is as good as whole, and borders of blocks cannot be seen in it."""
+    clean = data.camera()[100:324, 100:324] / 255.0
+    noisy = add_noise(clean, 0.1, 0)
+    whole = denoise_gsf(noisy, 0.1, n_clusters=1200)
+    monkeypatch.setattr(gsf, "_BLOCK_PIXELS", 112 * 112)
+    blocks = denoise_gsf(noisy, 0.1, n_clusters=1200)
+    assert np.array_equal(blocks, denoise_gsf(noisy, 0.1, n_clusters=1200, workers=1))
+    assert not np.array_equal(whole, blocks)
+    assert psnr(blocks, clean) > psnr(whole, clean) - 0.02
+    step = np.abs(np.diff(blocks - whole, axis=0)).mean(axis=1)
+    assert step[108:116].max() < 1.5 * np.quantile(step, 0.95)

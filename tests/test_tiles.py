@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from symsmooth.tiles import Pool, spans, tiling
+from symsmooth.tiles import Cancelled, Pool, cover, spans, stop_when, tiling
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -50,6 +50,23 @@ def test_an_exception_from_progress_stops_the_work(workers) -> None:
     assert threading.active_count() < 10
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_event_stops_the_work(workers) -> None:
+    stop, seen = threading.Event(), []
+
+    def watch(stage: str, done: int, total: int) -> None:
+        seen.append(done)
+        if done == 5:
+            stop.set()
+
+    with (
+        pytest.raises(Cancelled, match="stopped during work"),
+        Pool(workers, stop_when(stop, watch)) as pool,
+    ):
+        list(pool.map(abs, range(100), "work"))
+    assert seen == [1, 2, 3, 4, 5]
+
+
 def test_an_exception_in_a_task_reaches_the_caller() -> None:
     with pytest.raises(ZeroDivisionError), Pool(2) as pool:
         list(pool.map(lambda i: 1 // i, [2, 1, 0, 3], "work"))
@@ -84,3 +101,19 @@ def test_spans_cover_the_rows_once(shape) -> None:
     for z0, z1, y0, y1 in spans(shape):
         count[z0:z1, y0:y1] += 1
     assert (count == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("spatial", "most", "halo"), [((100, 37), 400, 3), ((30, 20, 25), 1000, 2), ((9, 9), 100, 4)]
+)
+def test_blocks_cover_the_picture_once_and_their_ramps_sum_to_one(spatial, most, halo) -> None:
+    inner, ramps = np.zeros(spatial, int), np.zeros(spatial)
+    blocks = cover(spatial, most, halo)
+    for block in blocks:
+        inner[block.inner] += 1
+        ramps[block.outer] += block.ramp
+        for a, b in zip(block.inner, block.outer, strict=True):
+            assert b.start <= a.start < a.stop <= b.stop
+    assert (inner == 1).all()
+    assert np.allclose(ramps, 1, atol=1e-6)
+    assert (len(blocks) == 1) == (np.prod(spatial) <= most)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "Cancelled": "tiles",
     "METHODS": "methods",
     "GSFResult": "gsf",
     "denoise_bilateral": "filters",
@@ -28,6 +29,7 @@ _HOME = {
     "denoise_nlm": "filters",
     "estimate_sigma": "noise",
     "fit_gsf": "gsf",
+    "stop_when": "tiles",
 }
 
 __all__ = [*_HOME, "__version__"]
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from .gsf import fit_gsf as fit_gsf
     from .methods import METHODS as METHODS
     from .noise import estimate_sigma as estimate_sigma
+    from .tiles import Cancelled as Cancelled
+    from .tiles import stop_when as stop_when
 
 
 def __getattr__(name: str) -> Any:

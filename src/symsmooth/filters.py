@@ -323,7 +323,9 @@ def _gaussian_width(
         change = ((denoised - picture.noisy) ** 2).mean(axis=-1)
         residual = float((change * observed).sum(dtype=np.float64) / observed.sum(dtype=np.float64))
         risk = Sure(sigma, residual, float(centre.mean(dtype=np.float64)), 1)(0.0)
-        best = min(best, (risk, float(h_s)))
+        if risk > best[0]:
+            break  # the risk falls, then rises
+        best = (risk, float(h_s))
     return best[1]
 
 

@@ -8,7 +8,7 @@ and averages the *noisy* patches; responsibilities then hardly depend on the noi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 
 from .image import Array, Float, Picture, open_image
 from .mixture import (
-    ClusterAverages,
     GaussianMixture,
     MixtureFit,
     average_answers,
@@ -27,9 +26,9 @@ from .mixture import (
 )
 from .noise import resolve_sigma
 from .options import check_at_least_one, check_odd, check_positive, make_rng
-from .patches import Features, whiten
+from .patches import whiten
 from .selection import SecantSearch, Sure, blend, cross_validate
-from .tiles import Pool, Progress
+from .tiles import Pool, Progress, cover
 
 # Pass 2.  The more clusters the noisy image asks for, the less its pilot is denoised: so the spread of a
 # cluster of pilot patches follows k/n.  Mean of 12 pictures of the development set at sigma 20/40/80:
@@ -42,12 +41,14 @@ _FEWEST_MEMBERS = 3  # pixels for one cluster of pass 2, at least; 5: -.08 dB at
 # EM steps.  Pass 1 with 15: +.03 dB and twice the time; on a quincunx: -.07 dB.  Pass 2 starts from a
 # pilot, where one step, on a quincunx, with clusters within 1.5 h_s, is as good as three with all.
 _PILOT_ITERATIONS = 6
-_BRIEFLY: dict[str, Any] = {"max_iter": 1, "thin": 2, "reach": 1.5}
-_THOROUGHLY: dict[str, Any] = {"max_iter": 15}  # when k of pass 2 is the user's, and may be small
+_BRIEF: dict[str, Any] = {"max_iter": 1, "thin": 2, "reach": 1.5}
+_THOROUGH = 15  # when k of pass 2 is the user's, and may be small
 _CHOICE_ITERATIONS = 8  # EM steps for delta(k): within 1 % of its limit
 _CHOICE_PIXELS = 128 * 128  # size of a window in which delta(k) is measured
 _CHOICE_WINDOWS = 4  # at most: one for each _CHOICE_SHARE windows that the picture holds
 _CHOICE_SHARE = 8
+_BLOCK_PIXELS = 2048 * 2048  # a larger picture is done in blocks of at most so many pixels
+_HALO = 3.0  # blocks overlap by so many h_s on each side
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ class GSFResult:
     search : SecantSearch or None
         How k was found; None if it was given.
     mixture : GaussianMixture
-        The last pass's mixture, in whitened coordinates [x/h_s, patch/h_r] (patches without units).
+        The last pass's mixture, in whitened coordinates [x/h_s, patch/h_r] (patches without units);
+        of the last block if the picture has more than four million pixels.
     log_likelihoods : tuple of float
         Mean log-likelihood after each EM step of the last pass.
     """
@@ -224,129 +226,152 @@ def fit_gsf(
     if noise == 0.0:
         return _nothing_to_do(picture, h_s)
     spread = noise if h_r is None else h_r / picture.scale
-    learner = _Learner(picture, patch_size, h_s, generator, Pool(workers, progress))
-    with learner.pool:
+    n = picture.usable.size
+    with Pool(workers, progress) as pool:
         search = None
         if n_clusters is None:
-            search = learner.choose_clusters(noise, spread)
+            search = _choose_clusters(picture, noise, patch_size, h_s, spread, generator, pool)
             n_clusters = search.n_clusters
-        first = last = learner.pilot(n_clusters, spread)
-        final_spread = spread
+        plan = _Plan(patch_size, h_s, spread, n_clusters / n)
         if passes == 2:
-            n = picture.usable.size
-            if refined_h_r is None:
-                final_spread = noise * _SPREAD * (n_clusters / n) ** _SPREAD_POWER
-            else:
-                final_spread = refined_h_r / picture.scale
-            if refined_clusters is None:
-                many = max(n_clusters, min(_REFINE * n_clusters, n // _FEWEST_MEMBERS))
-                last = learner.refine(first.average, many, final_spread, _BRIEFLY)
-            else:
-                last = learner.refine(first.average, refined_clusters, final_spread, _THOROUGHLY)
-        divergence = learner.divergence(last)
+            final_spread = None if refined_h_r is None else refined_h_r / picture.scale
+            density = None if refined_clusters is None else refined_clusters / n
+            plan = _plan_second_pass(plan, noise, n, density, final_spread)
+        learned = _learn_in_blocks(picture, plan, generator, pool)
     coverage = patch_size ** len(picture.spatial)
-    sure = _sure(picture, last.average, divergence, noise, coverage)
+    sure = _sure(picture, learned, noise, coverage)
     if fidelity is None:
         fidelity = sure.best_fidelity if passes == 2 else 0.0
     unit = picture.scale
     return GSFResult(
-        image=picture.restore(blend(last.average, picture.noisy, fidelity, coverage)),
-        pilot=picture.in_units(first.average),
-        average=picture.in_units(last.average),
+        image=picture.restore(blend(learned.average, picture.noisy, fidelity, coverage)),
+        pilot=picture.in_units(learned.pilot),
+        average=picture.in_units(learned.average),
         sigma=noise * unit,
         n_clusters=n_clusters,
-        refined_clusters=last.fit.mixture.n_clusters,
+        refined_clusters=round((plan.refined_density or plan.density) * n),
         h_s=h_s,
         h_r=spread * unit,
-        refined_h_r=final_spread * unit,
+        refined_h_r=plan.refined_h_r * unit,
         fidelity=fidelity,
         sure=Sure(sure.sigma * unit, sure.residual * unit**2, sure.divergence, coverage),
-        deviation=first.fit.deviation,
+        deviation=learned.first.deviation,
         search=search,
-        mixture=last.fit.mixture,
-        log_likelihoods=last.fit.log_likelihoods,
+        mixture=learned.last.mixture,
+        log_likelihoods=learned.last.log_likelihoods,
     )
 
 
 @dataclass(frozen=True)
-class _Pass:
-    """One mixture and what its clusters answer."""
+class _Plan:
+    """What the passes do; clusters as a density, so that it holds for any part of the picture."""
 
-    features: Features
-    fit: MixtureFit
-    average: Float  # u, (*spatial, channels)
-    divergence: float | None  # div(u) of one channel, if it was computed on the way
+    patch_size: int
+    h_s: float
+    h_r: float
+    density: float  # k/n of pass 1
+    refined_density: float | None = None  # k/n of pass 2, None if there is none
+    refined_h_r: float = 0.0
+    refining: dict[str, Any] = field(default_factory=dict)  # how EM is run in pass 2
+
+
+def _plan_second_pass(
+    plan: _Plan, sigma: float, n: int, density: float | None, h_r: float | None
+) -> _Plan:
+    """Derive from pass 1 what is not given of pass 2."""
+    if h_r is None:
+        h_r = sigma * _SPREAD * plan.density**_SPREAD_POWER
+    if density is not None:
+        return replace(
+            plan, refined_density=density, refined_h_r=h_r, refining={"max_iter": _THOROUGH}
+        )
+    density = max(plan.density, min(_REFINE * plan.density, 1.0 / _FEWEST_MEMBERS))
+    return replace(plan, refined_density=density, refined_h_r=h_r, refining=_BRIEF)
 
 
 @dataclass(frozen=True)
-class _Learner:
-    """What the passes share."""
+class _Learned:
+    """What the passes found in a picture or a part of it."""
 
-    picture: Picture
-    patch_size: int
-    h_s: float
-    rng: np.random.Generator
-    pool: Pool
+    pilot: Float  # (*spatial, channels)
+    average: Float  # u of the last pass
+    divergence: float  # div(u) / n of one channel
+    first: MixtureFit
+    last: MixtureFit
 
-    @property
-    def weight(self) -> Float | None:
-        """Share of each patch that was observed, or None if nothing is missing."""
-        if self.picture.valid is None:
-            return None
-        return scipy.ndimage.uniform_filter(self.picture.usable, self.patch_size, mode="reflect")
 
-    def pilot(self, n_clusters: int, h_r: float) -> _Pass:
-        """Learn a mixture of the noisy patches; its means are the answers."""
-        features = whiten(self.picture.noisy, self.patch_size, self.h_s, h_r)
-        start = initial_mixture(features, n_clusters, self.rng)
-        fit = fit_mixture(
-            features, start, self.pool, max_iter=_PILOT_ITERATIONS, weight=self.weight
-        )
-        average = average_answers(features, fit.mixture, fit.near, fit.mixture.means, self.pool)
-        return _Pass(features, fit, average, None)
+def _learn(
+    noisy: Float, weight: Float | None, plan: _Plan, rng: np.random.Generator, pool: Pool
+) -> _Learned:
+    """Run the passes on (*spatial, channels)."""
+    features = whiten(noisy, plan.patch_size, plan.h_s, plan.h_r)
+    n = features.n_pixels
+    start = initial_mixture(features, max(1, round(plan.density * n)), rng)
+    first = fit_mixture(features, start, pool, max_iter=_PILOT_ITERATIONS, weight=weight)
+    pilot = average_answers(features, first.mixture, first.near, first.mixture.means, pool)
+    if plan.refined_density is None:
+        own = cluster_averages(features, first.mixture, first.near, noisy, pool, weight=weight)
+        return _Learned(pilot, pilot, own.divergence / n, first, first)
+    features = whiten(pilot, plan.patch_size, plan.h_s, plan.refined_h_r)
+    start = initial_mixture(features, max(1, round(plan.refined_density * n)), rng)
+    last = fit_mixture(features, start, pool, weight=weight, **plan.refining)
+    own = cluster_averages(features, last.mixture, last.near, noisy, pool, weight=weight)
+    average = average_answers(features, last.mixture, last.near, own.answers, pool)
+    return _Learned(pilot, average, own.divergence / n, first, last)
 
-    def refine(self, pilot: Float, n_clusters: int, h_r: float, how: dict[str, Any]) -> _Pass:
-        """Learn a mixture of the pilot's patches; averages of the noisy ones are the answers."""
-        features = whiten(pilot, self.patch_size, self.h_s, h_r)
-        start = initial_mixture(features, n_clusters, self.rng)
-        fit = fit_mixture(features, start, self.pool, weight=self.weight, **how)
-        own = self._averages(features, fit)
-        average = average_answers(features, fit.mixture, fit.near, own.answers, self.pool)
-        return _Pass(features, fit, average, own.divergence)
 
-    def divergence(self, step: _Pass) -> float:
-        """Return div(u) of a pass."""
-        if step.divergence is not None:
-            return step.divergence
-        return self._averages(step.features, step.fit).divergence
+def _learn_in_blocks(
+    picture: Picture, plan: _Plan, rng: np.random.Generator, pool: Pool
+) -> _Learned:
+    """Run the passes block by block if the picture is large; blocks overlap and are blended."""
+    weight = None
+    if picture.valid is not None:  # the share of each patch that was observed
+        weight = scipy.ndimage.uniform_filter(picture.usable, plan.patch_size, mode="reflect")
+    halo = int(np.ceil(_HALO * plan.h_s)) + plan.patch_size
+    blocks = cover(picture.spatial, _BLOCK_PIXELS, halo)
+    if len(blocks) == 1:
+        return _learn(picture.noisy, weight, plan, rng, pool)
+    pilot, average = np.zeros_like(picture.noisy), np.zeros_like(picture.noisy)
+    divergence = 0.0
+    for number, (block, own_rng) in enumerate(zip(blocks, rng.spawn(len(blocks)), strict=True)):
+        pool.part = f"block {number + 1} of {len(blocks)}: "
+        part = picture.noisy[block.outer]
+        own_weight = None if weight is None else weight[block.outer]
+        learned = _learn(part, own_weight, plan, own_rng, pool)
+        ramp = block.ramp[..., np.newaxis]
+        pilot[block.outer] += ramp * learned.pilot
+        average[block.outer] += ramp * learned.average
+        divergence += learned.divergence * float(block.ramp.sum(dtype=np.float64))
+    divergence /= picture.usable.size
+    return replace(learned, pilot=pilot, average=average, divergence=divergence)
 
-    def _averages(self, features: Features, fit: MixtureFit) -> ClusterAverages:
-        return cluster_averages(
-            features, fit.mixture, fit.near, self.picture.noisy, self.pool, weight=self.weight
-        )
 
-    def choose_clusters(self, sigma: float, h_r: float) -> SecantSearch:
-        """Find delta(k) = 1 (Algorithm 3), in a few windows of a large image.
+def _choose_clusters(
+    picture: Picture, sigma: float, patch_size: int, h_s: float, h_r: float,
+    rng: np.random.Generator, pool: Pool,
+) -> SecantSearch:  # fmt: skip
+    """Find delta(k) = 1 (Algorithm 3), in a few windows of a large image.
 
-        Clusters are local, so delta depends on their density k/n and a window is as good as the whole.
-        """
-        n = self.picture.usable.size
-        windows = [self.picture.noisy[at] for at in _windows(self.picture.spatial, self.rng)]
-        seed = int(self.rng.integers(2**31))  # the same first positions for each k
+    Clusters are local, so delta depends on their density k/n and a window is as good as the whole.
+    """
+    n = picture.usable.size
+    windows = [
+        whiten(picture.noisy[at], patch_size, h_s, h_r) for at in _windows(picture.spatial, rng)
+    ]
+    seed = int(rng.integers(2**31))  # the same first positions for each k
 
-        def measure(k: int) -> float:
-            deviations = []
-            for window in windows:
-                features = whiten(window, self.patch_size, self.h_s, h_r)
-                share = max(1, round(k * features.n_pixels / n))
-                start = initial_mixture(features, share, np.random.default_rng(seed))
-                fit = fit_mixture(features, start, self.pool, max_iter=_CHOICE_ITERATIONS)
-                deviations.append(fit.deviation)
-            return float(np.mean(deviations))
+    def measure(k: int) -> float:
+        deviations = []
+        for features in windows:
+            share = max(1, round(k * features.n_pixels / n))
+            start = initial_mixture(features, share, np.random.default_rng(seed))
+            fit = fit_mixture(features, start, pool, max_iter=_CHOICE_ITERATIONS)
+            deviations.append(fit.deviation)
+        return float(np.mean(deviations))
 
-        contrast = max(float(np.var(self.picture.noisy)) / sigma**2 - 1.0, 0.01)
-        guess = round(n * 0.015 * contrast)  # what natural pictures ask for, within a factor of two
-        return cross_validate(measure, guess, min(n, 2), max(n // 4, 1))
+    contrast = max(float(np.var(picture.noisy)) / sigma**2 - 1.0, 0.01)
+    guess = round(n * 0.015 * contrast)  # what natural pictures ask for, within a factor of two
+    return cross_validate(measure, guess, min(n, 2), max(n // 4, 1))
 
 
 def _windows(spatial: Sequence[int], rng: np.random.Generator) -> list[tuple[slice, ...]]:
@@ -364,13 +389,13 @@ def _windows(spatial: Sequence[int], rng: np.random.Generator) -> list[tuple[sli
     ]
 
 
-def _sure(picture: Picture, average: Float, divergence: float, sigma: float, coverage: int) -> Sure:
+def _sure(picture: Picture, learned: _Learned, sigma: float, coverage: int) -> Sure:
     """Return SURE of u over the observed pixels."""
     observed = picture.usable
-    square = ((average - picture.noisy) ** 2).mean(axis=-1)
-    count = float(observed.sum(dtype=np.float64))
-    residual = float((square * observed).sum(dtype=np.float64)) / count
-    return Sure(sigma, residual, divergence / count, coverage)
+    square = ((learned.average - picture.noisy) ** 2).mean(axis=-1)
+    square *= observed
+    residual = float(square.sum(dtype=np.float64) / observed.sum(dtype=np.float64))
+    return Sure(sigma, residual, learned.divergence, coverage)
 
 
 def _nothing_to_do(picture: Picture, h_s: float) -> GSFResult:

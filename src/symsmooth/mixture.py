@@ -124,13 +124,14 @@ def e_step(
     *,
     weight: Float | None = None,
     thin: int = 1,
+    stage: str = "clusters",
 ) -> EStep:
     """Compute responsibilities (eq. em,gamma) tile by tile and keep their sums.
 
     ``thin`` > 1 looks at every thin-th pixel only (a quincunx for 2).
     """
     shift, tail, likelihood, tile_mass = _cluster_sums(
-        features, None, mixture, near, pool, weight, thin, "clusters"
+        features, None, mixture, near, pool, weight, thin, stage
     )
     points = max(features.n_pixels / thin, 1.0)
     mean_likelihood = likelihood / points / float(LOG2E)
@@ -255,8 +256,9 @@ def fit_mixture(
     """
     mixture, history, delta, converged = start, [], np.inf, False
     near = neighbourhood(features, mixture, reach)
-    for _ in range(max_iter):
-        step = e_step(features, mixture, near, pool, weight=weight, thin=thin)
+    for iteration in range(max_iter):
+        stage = f"clusters, step {iteration + 1} of {max_iter}"
+        step = e_step(features, mixture, near, pool, weight=weight, thin=thin, stage=stage)
         delta = deviation(step)
         mixture = m_step(mixture, step, update_proportions=update_proportions)
         near = prune(near, step.tile_mass, least_mass / thin)

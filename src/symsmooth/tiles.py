@@ -7,7 +7,10 @@ number of workers.
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -41,6 +44,32 @@ def default_workers() -> int:
         return os.cpu_count() or 1
 
 
+class Cancelled(Exception):
+    """The work was stopped because it was asked to be."""
+
+
+def stop_when(event: threading.Event, progress: Progress | None = None) -> Progress:
+    """Return a progress callback that ends the work, with :class:`Cancelled`, once event is set.
+
+    Examples
+    --------
+    >>> import threading, numpy as np, symsmooth
+    >>> stop = threading.Event()
+    >>> stop.set()  # from any thread
+    >>> symsmooth.denoise_nlm(np.eye(9), 0.1, progress=symsmooth.stop_when(stop))
+    Traceback (most recent call last):
+    symsmooth.tiles.Cancelled: stopped during weights
+    """
+
+    def report(stage: str, done: int, total: int) -> None:
+        if event.is_set():
+            raise Cancelled(f"stopped during {stage}")
+        if progress is not None:
+            progress(stage, done, total)
+
+    return report
+
+
 class Pool:
     """Worker threads for one call, with its progress callback; a context manager that may nest.
 
@@ -58,6 +87,7 @@ class Pool:
             raise ValueError(f"workers must be at least 1, got {workers}; use None for all cores")
         self.workers = default_workers() if workers is None else int(workers)
         self.progress = progress
+        self.part = ""  # what the stages that follow are a part of: "block 2 of 4: "
         self._depth = 0
         self._threads: ThreadPoolExecutor | None = None
         self._limits: Any = None
@@ -93,7 +123,7 @@ class Pool:
         for done, pair in enumerate(results, start=1):
             yield pair
             if self.progress is not None:
-                self.progress(stage, done, len(items))
+                self.progress(self.part + stage, done, len(items))
 
     @staticmethod
     def _serial(
@@ -164,3 +194,38 @@ def spans(
     if depth == 1:
         return [(0, 1, y, min(y + rows, height)) for y in range(0, height, rows)]
     return [(z, min(z + slices, depth), 0, height) for z in range(0, depth, slices)]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of a picture, with what it needs around it and how it is blended with the others."""
+
+    inner: tuple[slice, ...]  # blocks' inner parts cover the picture once
+    outer: tuple[slice, ...]  # the inner part and the halo
+    ramp: NDArray[np.float32]  # weight of each outer pixel; over all blocks they sum to 1
+
+
+def cover(spatial: Sequence[int], most_pixels: int, halo: int) -> list[Block]:
+    """Cut a picture into blocks of at most ``most_pixels`` (without halo) that overlap by 2 * halo."""
+    side = max(int(most_pixels ** (1.0 / len(spatial))), 1)
+    whole = np.prod(spatial, dtype=float) <= most_pixels
+    axes = [_cuts(size, size if whole else side, halo) for size in spatial]
+    blocks = []
+    for parts in itertools.product(*axes):
+        inner, outer, ramps = zip(*parts, strict=True)
+        blocks.append(Block(inner, outer, functools.reduce(np.multiply.outer, ramps)))
+    return blocks
+
+
+def _cuts(size: int, side: int, halo: int) -> list[tuple[slice, slice, NDArray[np.float32]]]:
+    """Cut one axis evenly into (inner, outer, ramp); ramps cross over inside the overlaps."""
+    count = -(-size // side)
+    edges = [round(i * size / count) for i in range(count + 1)]
+    cuts = []
+    for low, high in itertools.pairwise(edges):
+        outer = slice(max(low - halo, 0), min(high + halo, size))
+        at = np.arange(outer.start, outer.stop) + 0.5
+        rise = np.clip((at - low) / (2 * halo) + 0.5, 0, 1) if low > 0 else np.ones(len(at))
+        fall = np.clip((high - at) / (2 * halo) + 0.5, 0, 1) if high < size else np.ones(len(at))
+        cuts.append((slice(low, high), outer, (rise * fall).astype(np.float32)))
+    return cuts

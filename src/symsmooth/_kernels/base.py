@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -9,12 +13,44 @@ import numpy as np
 
 LOG2E = np.float32(1.4426950408889634)
 
-_OPTIONS = {"nogil": True, "cache": True, "fastmath": True, "error_model": "numpy"}
+_OPTIONS = {"nogil": True, "fastmath": True, "error_model": "numpy"}
 
-jit: Any = numba.njit(**_OPTIONS)
+
+def cache_folder() -> Path:
+    """Return where compiled kernels are kept: NUMBA_CACHE_DIR, or the user's cache directory."""
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(os.environ["NUMBA_CACHE_DIR"])
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "symsmooth" / "kernels"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "symsmooth"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "symsmooth"
+
+
+def _compiled(**more: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator: compile when first called, keep the result on disk if there is a place.
+
+    The installation itself may be read-only.  Several processes may start at once: numba writes
+    to a temporary file and renames it.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        elsewhere = numba.config.CACHE_DIR  # looked at while decorating only
+        try:
+            numba.config.CACHE_DIR = str(cache_folder())
+            return numba.njit(cache=True, **_OPTIONS, **more)(function)
+        except (RuntimeError, OSError):  # nowhere to write, or no home: compile in each process
+            return numba.njit(**_OPTIONS, **more)(function)
+        finally:
+            numba.config.CACHE_DIR = elsewhere
+
+    return decorate
+
+
+jit = _compiled()
 
 # Pasted into its caller before compiling: a function with one caller is then compiled once, not twice.
-inlined: Any = numba.njit(inline="always", **_OPTIONS)
+inlined = _compiled(inline="always")
 
 
 @inlined

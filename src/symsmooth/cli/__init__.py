@@ -96,8 +96,15 @@ def denoise(
         job = work.Job(method, function, options, sigma, axis, workers, seed)
         show_bar = sys.stderr.isatty() and not (as_json or quiet)
 
+        def tell(text: str) -> None:
+            if not quiet:
+                _say(f"symsmooth: {text}", err=True)
+
         def work_on(source: Path) -> str | None:
-            with _progress_bar(source.name, show_bar) as progress:
+            with (
+                work.telling_of_compilation(tell),
+                _progress_bar(source.name, show_bar) as progress,
+            ):
                 report = work.denoise_file(source, targets[source], job, progress)
             return json.dumps(report.as_json()) if as_json else report.as_line()
 
@@ -167,7 +174,10 @@ def demo(
         if present and not overwrite and out != DEMO_FOLDER:
             raise UsageError(f"{out / present[0]} exists; give --overwrite or another -o")
         try:
-            with _progress_bar("demo", sys.stderr.isatty()) as progress:
+            with (
+                work.telling_of_compilation(lambda text: _say(f"symsmooth: {text}", err=True)),
+                _progress_bar("demo", sys.stderr.isatty()) as progress,
+            ):
                 panels = run_demo(out, default_method(), METHODS, progress)
         except Exception as error:
             raise typer.Exit(_complain(_message(error), 1)) from error

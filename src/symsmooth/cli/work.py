@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -68,6 +69,26 @@ class Report:
             "seconds": round(self.seconds, 3),
             "parameters": dict(self.parameters),
         }
+
+
+@contextmanager
+def telling_of_compilation(tell: Callable[[str], object]) -> Iterator[None]:
+    """Say so, once, if kernels must be compiled: a first run takes seconds longer."""
+    from numba.core import event
+
+    class Listener(event.Listener):
+        told = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.told:
+                Listener.told = True
+                tell("compiling for this machine, once; later runs start at once")
+
+        def on_end(self, event: Any) -> None:
+            """Nothing to do."""
+
+    with event.install_listener("numba:compile", Listener()):
+        yield
 
 
 def denoise_file(source: Path, target: Path, job: Job, progress: Progress | None) -> Report:

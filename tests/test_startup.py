@@ -1,0 +1,75 @@
+"""Start-up: nothing heavy is imported before it is needed; compiled kernels find a place or none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import symsmooth
+
+TINY = "import numpy as np, symsmooth; symsmooth.denoise_bilateral(np.eye(8), 0.1)"
+WITH_CACHE_COUNT = (
+    TINY
+    + "; from symsmooth._kernels.window import symmetric_window_strip as f"
+    + "; print(sum(f.stats.cache_hits.values()), sum(f.stats.cache_misses.values()))"
+)
+
+
+def run(code: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_importing_loads_neither_numba_nor_scipy() -> None:
+    loaded = run(
+        "import sys, symsmooth; print([m for m in ('numba', 'scipy', 'numpy') if m in sys.modules])"
+    )
+    assert loaded == "[]"
+
+
+def test_kernels_are_kept_in_the_cache_directory(tmp_path) -> None:
+    first = run(WITH_CACHE_COUNT, NUMBA_CACHE_DIR=str(tmp_path))
+    assert first == "0 1"
+    assert any(tmp_path.rglob("*.nbc"))
+    assert run(WITH_CACHE_COUNT, NUMBA_CACHE_DIR=str(tmp_path)) == "1 0"
+
+
+def test_processes_that_start_at_once_do_not_disturb_each_other(tmp_path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    running = [subprocess.Popen([sys.executable, "-c", TINY], env=environment) for _ in range(3)]
+    assert [process.wait() for process in running] == [0, 0, 0]
+    assert run(WITH_CACHE_COUNT, NUMBA_CACHE_DIR=str(tmp_path)) == "1 0"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions work differently")
+def test_a_read_only_installation_without_a_home_still_works(tmp_path) -> None:
+    """A file where the cache directory should be: nobody, not even root, can write there."""
+    installed = tmp_path / "site" / "symsmooth"
+    shutil.copytree(
+        Path(symsmooth.__file__).parent, installed, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    for folder in [installed, *(p for p in installed.rglob("*") if p.is_dir())]:
+        (folder / "__pycache__").write_text("not a folder")
+    nowhere = tmp_path / "file"
+    nowhere.write_text("")
+    environment = {
+        "HOME": str(nowhere),
+        "XDG_CACHE_HOME": str(nowhere / "cache"),
+        "NUMBA_CACHE_DIR": "",
+    }
+    where = "; print(symsmooth.__file__)"
+    output = run(
+        TINY + where, PYTHONPATH=str(installed.parent), PYTHONDONTWRITEBYTECODE="1", **environment
+    )
+    assert output == str(installed / "__init__.py")
