@@ -68,3 +68,44 @@ def extraction_matrix(spatial: tuple[int, ...], patch_size: int) -> np.ndarray:
         extract_patches(unit.reshape(*spatial, 1), patch_size).reshape(n, -1) for unit in np.eye(n)
     ]
     return np.stack(columns, axis=-1)
+
+
+def weighted_moments(patches: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of patches (n, d) with weights g."""
+    mean = g @ patches / g.sum()
+    centred = patches - mean
+    return mean, (g[:, None] * centred).T @ centred / g.sum()
+
+
+def spectral(noisy: np.ndarray, g: np.ndarray, sigma: float, bias: float) -> np.ndarray:
+    """mu + U diag(f) U' (y - mu) with Gavish and Donoho's factors: (n, d)."""
+    mean, covariance = weighted_moments(noisy, g)
+    freedom = g.sum() ** 2 / (g**2).sum() - 1
+    values, vectors = np.linalg.eigh(covariance)
+    factors = np.zeros(len(values))
+    if freedom > 2:
+        for i, value in enumerate(values):
+            x, b = value / (bias * sigma**2), len(values) / freedom
+            if b > 1:
+                x, b = x / b, 1 / b
+            if x > (1 + np.sqrt(b)) ** 2:
+                factors[i] = np.sqrt((x - b - 1) ** 2 - 4 * b) / x
+    return mean + (noisy - mean) @ (vectors * factors) @ vectors.T
+
+
+def wiener(
+    noisy: np.ndarray, pilot: np.ndarray, g: np.ndarray, sigma: float,
+    strength: float, trust: float, both_sides: bool,
+) -> np.ndarray:  # fmt: skip
+    """The Wiener estimate of each patch, one- or two-sided: (n, d)."""
+    d = noisy.shape[1]
+    pilot_mean, covariance = weighted_moments(pilot, g)
+    covariance = strength * covariance
+    mean = pilot_mean + trust * (g @ noisy / g.sum() - pilot_mean)
+    inside = np.linalg.solve(covariance + sigma**2 * np.eye(d), covariance)
+    estimate = (noisy - mean) @ inside
+    if both_sides:
+        rows = pilot - pilot_mean
+        gram = rows.T @ rows + d * sigma**2 / strength * np.eye(d)
+        estimate = rows @ np.linalg.solve(gram, rows.T @ estimate)
+    return mean + estimate

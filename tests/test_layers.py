@@ -12,7 +12,7 @@ import symsmooth
 LAYERS = [
     ["cli", "web", "experiments"],
     ["methods", "blocks", "files"],
-    ["denoise"],
+    ["automatic"],
     ["filters", "gsf", "gsfw", "baselines"],
     ["weights", "symmetrize", "mixture", "estimators", "selection"],
     ["patches", "tiles", "noise"],

@@ -22,19 +22,24 @@ _HOME = {
     "Cancelled": "tiles",
     "METHODS": "methods",
     "GSFResult": "gsf",
+    "GSFWResult": "gsfw",
+    "denoise": "automatic",
     "denoise_bilateral": "filters",
     "denoise_gaussian": "filters",
     "denoise_gsf": "gsf",
+    "denoise_gsfw": "gsfw",
     "denoise_lark": "filters",
     "denoise_nlm": "filters",
     "estimate_sigma": "noise",
     "fit_gsf": "gsf",
+    "fit_gsfw": "gsfw",
     "stop_when": "tiles",
 }
 
 __all__ = [*_HOME, "__version__"]
 
 if TYPE_CHECKING:
+    from .automatic import denoise as denoise
     from .filters import denoise_bilateral as denoise_bilateral
     from .filters import denoise_gaussian as denoise_gaussian
     from .filters import denoise_lark as denoise_lark
@@ -42,6 +47,9 @@ if TYPE_CHECKING:
     from .gsf import GSFResult as GSFResult
     from .gsf import denoise_gsf as denoise_gsf
     from .gsf import fit_gsf as fit_gsf
+    from .gsfw import GSFWResult as GSFWResult
+    from .gsfw import denoise_gsfw as denoise_gsfw
+    from .gsfw import fit_gsfw as fit_gsfw
     from .methods import METHODS as METHODS
     from .noise import estimate_sigma as estimate_sigma
     from .tiles import Cancelled as Cancelled
@@ -52,9 +60,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: the package itself imports in no time."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
-    globals()[name] = value
-    return value
+    return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
 
 
 def __dir__() -> list[str]:

@@ -69,13 +69,14 @@ class Picture:
             limits = np.iinfo(dtype)
             restored = np.clip(np.rint(restored), limits.min, limits.max)
         restored = restored.astype(dtype)
-        return self._axes(restored)
+        return self.in_axes(restored)
 
     def in_units(self, pixels: Array) -> Float:
         """Return pixels (*spatial, channels) in the image's units and axes, as float32."""
-        return self._axes(pixels * np.float32(self.scale) + np.float32(self.offset))
+        return self.in_axes(pixels * np.float32(self.scale) + np.float32(self.offset))
 
-    def _axes(self, pixels: Array) -> Array:
+    def in_axes(self, pixels: Array) -> Array:
+        """Return pixels (*spatial, channels) with the axes of the image as it came."""
         if self.channel_axis is None:
             return pixels[..., 0]
         return np.ascontiguousarray(np.moveaxis(pixels, -1, self.channel_axis))

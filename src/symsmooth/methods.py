@@ -8,16 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from .automatic import denoise
 from .filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
 from .gsf import denoise_gsf
+from .gsfw import denoise_gsfw
 from .image import Array
 
 METHODS: Mapping[str, Callable[..., Array]] = MappingProxyType(
     {
+        "denoise": denoise,
         "gaussian": denoise_gaussian,
         "bilateral": denoise_bilateral,
         "nlm": denoise_nlm,
         "lark": denoise_lark,
         "gsf": denoise_gsf,
+        "gsfw": denoise_gsfw,
     }
 )

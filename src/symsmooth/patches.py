@@ -71,6 +71,18 @@ def aggregate_patches(patches: Array, patch_size: int, channels: int = 1) -> Arr
     return fold_padding(padded, spatial, patch_size)
 
 
+def strides_of(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Return the steps in a flat (z, y, x, channels) image to the next slice, row, column."""
+    _, height, width, channels = shape
+    return (height * width * channels, width * channels, channels)
+
+
+def patch_offsets(shape: tuple[int, ...], patch: tuple[int, int, int]) -> Array:
+    """Return the steps in a flat (z, y, x, channels) image from a patch's corner to its numbers."""
+    steps = np.indices((*patch, shape[-1])).reshape(4, -1)
+    return (np.array([*strides_of(shape), 1]) @ steps).astype(np.int64)
+
+
 @dataclass(frozen=True)
 class Features:
     """The generalised patches p_j = [x_j / h_s, patch_j / h_r], whitened: Sigma = I.
@@ -133,14 +145,12 @@ class Features:
     @property
     def strides(self) -> tuple[int, int, int]:
         """Steps in ``pixels`` from one slice, row, column to the next."""
-        _, height, width, channels = self.padded.shape
-        return (height * width * channels, width * channels, channels)
+        return strides_of(self.padded.shape)
 
     @cached_property
     def offsets(self) -> Array:
         """Steps in ``pixels`` from the first corner of a patch to each of its numbers: (d,)."""
-        steps = np.indices((*self.patch, self.channels)).reshape(4, -1)
-        return (np.array([*self.strides, 1]) @ steps).astype(np.int64)
+        return patch_offsets(self.padded.shape, self.patch)
 
     def at(self, pixels: Array) -> Float:
         """Return p_j for the given flat pixel numbers j: (m, p)."""
@@ -155,3 +165,10 @@ def whiten(guide: Float, patch_size: int, h_s: float, h_r: float) -> Features:
     """Return the features of a guide image (*spatial, channels): [x/h_s, patch/h_r]."""
     padded = pad_for_patches(guide, patch_size) / np.float32(h_r)
     return Features(padded, guide.shape[:-1], patch_size, h_s, h_r)
+
+
+def whiten_inside(guide: Float, patch_size: int, h_s: float, h_r: float) -> Features:
+    """Return the features of the patches that lie wholly inside a guide image; sides of any parity."""
+    spatial = tuple(size - patch_size + 1 for size in guide.shape[:-1])
+    scaled = np.ascontiguousarray(as_volume(guide), dtype=np.float32) / np.float32(h_r)
+    return Features(scaled, spatial, patch_size, h_s, h_r)

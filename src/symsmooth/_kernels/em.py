@@ -44,15 +44,14 @@ def load_points(pixels, strides, offsets, n_dims, inv_hs, box, thin, rows, corne
 
 
 @inlined
-def e_step_tile(
+def logits_tile(
     pixels, strides, offsets, n_dims, inv_hs, box, thin, near, means, log2_proportions,
-    rows, corners, cluster_rows, centre, gamma, scale,
+    rows, corners, cluster_rows, centre, gamma,
 ):  # fmt: skip
-    """Responsibilities of a tile's points: ``gamma[r, c] * scale[r]`` (eq. em,gamma).
+    """Fill gamma, flat (points, clusters), with log2 of pi_i exp(-|p_j - mu_i|^2 / 2) for a tile.
 
-    Fills rows with [p_j - centre, 1, |p_j - centre|^2] and cluster_rows such that their product is
-    log2 of pi_i exp(-|p_j - mu_i|^2 / 2); gamma is flat, (points, clusters).  Returns the number
-    of points and the sum of their log2 densities.
+    Fills rows with [p_j - centre, 1, |p_j - centre|^2], and cluster_rows such that the product of the two
+    is the logarithm.  Returns the number of points.
     """
     dim = means.shape[1]
     n = load_points(pixels, strides, offsets, n_dims, inv_hs, box, thin, rows, corners)
@@ -83,15 +82,38 @@ def e_step_tile(
             row[e] = centred * LOG2E
         row[dim] = log2_proportions[near[c]] - square * HALF_LOG2E
         row[dim + 1] = -HALF_LOG2E
+    np.dot(rows[:n], cluster_rows[: near.size].T, gamma[: n * near.size].reshape(n, near.size))
+    return n
+
+
+@inlined
+def row_maximum(row):
+    """Return the largest number of a row."""
+    best = row[0]
+    for c in range(row.size):
+        value = row[c]
+        best = value if value > best else best
+    return best
+
+
+@inlined
+def e_step_tile(
+    pixels, strides, offsets, n_dims, inv_hs, box, thin, near, means, log2_proportions,
+    rows, corners, cluster_rows, centre, gamma, scale,
+):  # fmt: skip
+    """Responsibilities of a tile's points: ``gamma[r, c] * scale[r]`` (eq. em,gamma).
+
+    See logits_tile; returns the number of points and the sum of their log2 densities.
+    """
+    n = logits_tile(
+        pixels, strides, offsets, n_dims, inv_hs, box, thin, near, means, log2_proportions,
+        rows, corners, cluster_rows, centre, gamma,
+    )  # fmt: skip
     logits = gamma[: n * near.size].reshape(n, near.size)
-    np.dot(rows[:n], cluster_rows[: near.size].T, logits)
     total = np.float64(0.0)
     for r in range(n):
         row = logits[r]
-        best = row[0]
-        for c in range(row.size):
-            value = row[c]
-            best = value if value > best else best
+        best = row_maximum(row)
         mass = np.float32(0.0)
         for c in range(row.size):
             value = exp2(row[c] - best)

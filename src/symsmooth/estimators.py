@@ -1,0 +1,214 @@
+"""What a soft cluster does with its patches: mean, spectral shrinkage, Wiener.
+
+A cluster's members are patches j with weights g_j.  GSF lets it answer with its mean; the others also
+use how the members vary.  All are mean + (patch - mean) F for some F, aggregated with weights; F = 0 is
+the mean.  Kernels are in ``_kernels/estimators.py``, literal twins in ``tests/oracles.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._kernels import estimators as kernels
+from ._kernels import members as member_kernels
+from .image import Array, Float
+from .mixture import GaussianMixture, Neighbourhood
+from .patches import Features, as_volume, patch_offsets, strides_of
+from .tiles import Pool
+
+_LEAST_SHARE = 0.01  # a patch is no member of a cluster that has less of it
+_SPECTRUM_BIAS = 0.95  # eigenvalues are taken in units of this * sigma^2; 1: -.01 to -.03 dB
+
+
+@dataclass(frozen=True)
+class Members:
+    """The patches of each cluster: corners[pointers[i]:pointers[i+1]] with weights shares[...]."""
+
+    pointers: Array  # (k + 1,)
+    corners: Array  # int32, flat corners of patches in one channel
+    shares: Float
+    grid: tuple[int, int, int]  # positions of patches
+    patch: tuple[int, int, int]
+
+    @property
+    def chunks(self) -> list[tuple[int, int]]:
+        """Runs of clusters: the pieces of work (they depend on the picture alone)."""
+        k = len(self.pointers) - 1
+        size = max(256, -(-k // 64))
+        return [(first, min(first + size, k)) for first in range(0, k, size)]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimated channel and the variance that the clusters give it, both (*spatial)."""
+
+    image: Float
+    variance: Float
+
+
+def find_members(
+    features: Features,
+    mixture: GaussianMixture,
+    near: Neighbourhood,
+    pool: Pool,
+    *,
+    most: int,
+    temper: float,
+    weight: Float | None = None,
+) -> Members:
+    """Give each patch to its ``most`` strongest clusters, with weights exp(temper log gamma).
+
+    temper < 1 makes clusters overlap: more samples for a covariance, several estimates for a pixel.
+    """
+    n = features.n_pixels
+    clusters = np.zeros((n, most), np.int32)
+    weights = np.zeros((n, most), np.float32)
+    log2_proportions = mixture.log2_proportions
+
+    def run(strip: slice) -> None:
+        member_kernels.strongest_strip(
+            features.pixels, features.strides, features.offsets, features.n_dims, features.inv_hs,
+            *near.of(strip), mixture.means, log2_proportions, 1, np.float32(temper), _LEAST_SHARE,
+            features.grid, clusters, weights,
+        )  # fmt: skip
+
+    for _ in pool.map(run, near.tiles.strips, "members"):
+        pass
+    if weight is not None:
+        weights *= np.maximum(weight.reshape(-1, 1), np.float32(2 * _LEAST_SHARE))
+    steps = strides_of((*features.padded.shape[:3], 1))
+    pointers = np.zeros(mixture.n_clusters + 1, np.int64)
+    least = np.float32(0.0 if weight is not None else _LEAST_SHARE)
+    none, no_share = np.empty(0, np.int32), np.empty(0, np.float32)
+    member_kernels.list_members(
+        clusters, weights, least, features.grid, steps, pointers, none, no_share
+    )
+    pointers = np.cumsum(pointers)
+    corners, shares = np.empty(pointers[-1], np.int32), np.empty(pointers[-1], np.float32)
+    member_kernels.list_members(
+        clusters, weights, least, features.grid, steps, pointers, corners, shares
+    )
+    return Members(pointers, corners, shares, features.grid, features.patch)
+
+
+def mean(noisy: Float, members: Members, sigma: float, pool: Pool) -> Estimate:
+    """Answer with the cluster's mean, sum g y / sum g: GSF."""
+    noise, never = np.float32(sigma**2), np.float32(1e30)  # no eigenvalue is above 1e30 sigma^2
+
+    def chunk(first: int, last: int, *out: Array | int) -> None:
+        kernels.spectral_chunk(
+            plane, offsets, members.pointers, members.corners, members.shares, first, last, noise,
+            never, *out,
+        )  # fmt: skip
+
+    plane, offsets = _flat(noisy, members)
+    return _aggregate(noisy, members, offsets, chunk, pool, noisy)
+
+
+def spectral(noisy: Float, members: Members, sigma: float, pool: Pool) -> Estimate:
+    """Shrink the spectrum of each cluster's covariance; needs no pilot.
+
+    Notes
+    -----
+    C = sum g (y - mu)(y - mu)' / sum g = U diag(l) U'; the estimate is mu + U diag(f) U' (y - mu) with
+    f the Frobenius-optimal shrinkage at ratio d / n_eff, n_eff = (sum g)^2 / sum g^2 (M. Gavish,
+    D. L. Donoho, "Optimal shrinkage of singular values", IEEE Trans. Inf. Theory 63 (2017),
+    doi:10.1109/TIT.2017.2653801).
+    """
+    noise, bias = np.float32(sigma**2), np.float32(_SPECTRUM_BIAS)
+
+    def chunk(first: int, last: int, *out: Array | int) -> None:
+        kernels.spectral_chunk(
+            plane, offsets, members.pointers, members.corners, members.shares, first, last, noise,
+            bias, *out,
+        )  # fmt: skip
+
+    plane, offsets = _flat(noisy, members)
+    return _aggregate(noisy, members, offsets, chunk, pool, noisy)
+
+
+def wiener(
+    noisy: Float,
+    pilot: Float,
+    members: Members,
+    sigma: float,
+    pool: Pool,
+    *,
+    both_sides: bool,
+    strength: float,
+    trust: float = 0.8,
+) -> Estimate:
+    """Filter each cluster's patches with the pilot's moments; two-sided also across patches.
+
+    Notes
+    -----
+    mu = mu_u + trust (mu_y - mu_u), C = strength * sum g (u - mu_u)(u - mu_u)' / sum g,
+    F = (C + sigma^2 I)^-1 C, E = (Y - mu) F; two-sided: E <- P (P'P + (d sigma^2 / strength) I)^-1 P' E
+    with P the rows u_j - mu_u.  Aggregation weight g / (trace F / d + sum g^2 / (sum g)^2 + 0.02).
+    """
+    noise = np.float32(sigma**2)
+
+    def chunk(first: int, last: int, *out: Array | int) -> None:
+        kernels.wiener_chunk(
+            plane, guide, offsets, members.pointers, members.corners, members.shares, first, last,
+            noise, np.float32(strength), np.float32(trust), both_sides, *out,
+        )  # fmt: skip
+
+    plane, offsets = _flat(noisy, members)
+    guide, _ = _flat(pilot, members)
+    return _aggregate(noisy, members, offsets, chunk, pool, pilot)
+
+
+def _flat(plane: Float, members: Members) -> tuple[Float, Array]:
+    """Return one channel (*spatial) flat, and the offsets of a patch in it."""
+    volume = as_volume(plane[..., np.newaxis])
+    return np.ascontiguousarray(volume).reshape(-1), patch_offsets(volume.shape, members.patch)
+
+
+def _aggregate(
+    noisy: Float,
+    members: Members,
+    offsets: Array,
+    chunk: Callable[..., None],
+    pool: Pool,
+    otherwise: Float,
+) -> Estimate:
+    """Run a kernel on all clusters and divide by the weights; ``otherwise`` where there are none."""
+    total, mass, spread = (np.zeros(noisy.size, np.float32) for _ in range(3))
+
+    def run(clusters: tuple[int, int]) -> tuple[int, Array]:
+        first, last = clusters
+        own = members.corners[members.pointers[first] : members.pointers[last]]
+        if own.size == 0:
+            return 0, np.zeros((3, 0), np.float32)
+        start = int(own.min())
+        parts = np.zeros((3, int(own.max()) + int(offsets[-1]) + 1 - start), np.float32)
+        chunk(first, last, start, *parts)
+        return start, parts
+
+    for _, (start, parts) in pool.map(run, members.chunks, "estimates"):
+        reach = slice(start, start + parts.shape[1])
+        total[reach] += parts[0]
+        mass[reach] += parts[1]
+        spread[reach] += parts[2]
+    weight = _box_sum(mass, noisy.shape, members.patch)
+    known = weight > 1e-4
+    safe = np.where(known, weight, np.float32(1.0))
+    image = np.where(known, total.reshape(noisy.shape) / safe, otherwise)
+    return Estimate(image, _box_sum(spread, noisy.shape, members.patch) / safe)
+
+
+def _box_sum(values: Float, shape: tuple[int, ...], patch: tuple[int, int, int]) -> Float:
+    """Spread what stands at patch corners over the patches: (*spatial)."""
+    sums = values.reshape(shape)
+    for axis, side in enumerate(patch[3 - len(shape) :]):
+        spread_out = sums.copy()
+        for step in range(1, side):
+            behind, ahead = [slice(None)] * len(shape), [slice(None)] * len(shape)
+            behind[axis], ahead[axis] = slice(step, None), slice(None, -step)
+            spread_out[tuple(behind)] += sums[tuple(ahead)]
+        sums = spread_out
+    return sums

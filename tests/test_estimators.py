@@ -1,0 +1,163 @@
+"""What soft clusters do with their patches: kernels against literal twins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from symsmooth import estimators
+from symsmooth.mixture import fit_mixture, initial_mixture, neighbourhood
+from symsmooth.patches import strides_of, whiten_inside
+from symsmooth.tiles import Pool
+
+from . import oracles
+
+SIGMA = 0.1
+SHAPES = [((26, 30), 4), ((9, 11, 12), 3), ((40, 25), 7)]
+
+
+@pytest.fixture(params=SHAPES, ids=str)
+def setting(request):
+    shape, size = request.param
+    rng = np.random.default_rng(0)
+    clean = (np.indices(shape).sum(axis=0) // 6 % 2 * 0.6).astype(np.float32)
+    noisy = (clean + SIGMA * rng.standard_normal(shape)).astype(np.float32)
+    pilot = (clean + 0.3 * (noisy - clean)).astype(np.float32)
+    features = whiten_inside(noisy[..., None], size, 6.0, SIGMA)
+    with Pool(2) as pool:
+        start = initial_mixture(features, max(3, features.n_pixels // 60), rng)
+        fit = fit_mixture(features, start, pool, max_iter=2)
+        members = estimators.find_members(features, fit.mixture, fit.near, pool, most=5, temper=0.5)
+        yield noisy, pilot, features, fit, members, pool
+
+
+def corner_patches(image, features, corners):
+    """Patches (n, d) of one channel by their flat corners."""
+    volume = image if image.ndim == 3 else image[None]
+    z, y, x = np.unravel_index(corners, volume.shape)
+    windows = np.lib.stride_tricks.sliding_window_view(volume, features.patch)
+    return windows[z, y, x].reshape(len(corners), -1).astype(float)
+
+
+def aggregate(image, features, members, estimate):
+    """Weighted overlap-add of estimate(i, corners, g) -> (patches, weight), literally."""
+    volume = np.zeros(image.shape if image.ndim == 3 else (1, *image.shape))
+    mass = np.zeros_like(volume)
+    pz, py, px = features.patch
+    for i in range(len(members.pointers) - 1):
+        span = slice(members.pointers[i], members.pointers[i + 1])
+        corners, g = members.corners[span], members.shares[span].astype(float)
+        if len(corners) == 0:
+            continue
+        patches, weights = estimate(corners, g)
+        for corner, patch, weight in zip(corners, patches, weights, strict=True):
+            z, y, x = np.unravel_index(corner, volume.shape)
+            at = (slice(z, z + pz), slice(y, y + py), slice(x, x + px))
+            volume[at] += weight * patch.reshape(features.patch)
+            mass[at] += weight
+    return (volume / mass).reshape(image.shape)
+
+
+def test_members_are_the_largest_tempered_responsibilities(setting) -> None:
+    _, _, features, fit, _, pool = setting
+    everywhere = neighbourhood(features, fit.mixture, 1e6)
+    members = estimators.find_members(features, fit.mixture, everywhere, pool, most=5, temper=0.5)
+    means, proportions = fit.mixture.means.astype(float), fit.mixture.proportions.astype(float)
+    points = features.at(np.arange(features.n_pixels)).astype(float)
+    logs = np.log(proportions)[:, None] - oracles.squared_distances(means, points) / 2
+    weights = np.zeros_like(logs)
+    volume_shape = features.padded.shape[:3]
+    for j in range(features.n_pixels):
+        order = np.argsort(-logs[:, j])[:5]
+        tempered = np.exp(0.5 * (logs[order, j] - logs[order[0], j]))
+        tempered[tempered < 0.01] = 0
+        weights[order, j] = tempered / tempered.sum()
+    weights[weights <= 0.01] = 0
+    found = np.zeros_like(weights)
+    for i in range(len(logs)):
+        span = slice(members.pointers[i], members.pointers[i + 1])
+        corner = np.stack(np.unravel_index(members.corners[span], volume_shape))
+        found[i, np.ravel_multi_index(tuple(corner), features.grid)] = members.shares[span]
+    assert np.mean(np.abs(found - weights) > 0.01) < 1e-3  # ties
+    assert np.abs(found.sum(axis=0) - 1).max() < 0.06
+
+
+def test_mean_is_gsf(setting) -> None:
+    noisy, _, features, _, members, pool = setting
+
+    def means(corners, g):
+        patches = corner_patches(noisy, features, corners)
+        return np.broadcast_to(g @ patches / g.sum(), patches.shape), g
+
+    expected = aggregate(noisy, features, members, means)
+    assert np.allclose(estimators.mean(noisy, members, SIGMA, pool).image, expected, atol=1e-4)
+
+
+def test_shrinking_everything_away_gives_gsf_back(setting) -> None:
+    """f = 0: with so much noise that no eigenvalue stands out, the spectral estimator is the mean."""
+    noisy, _, _, _, members, pool = setting
+    spectral = estimators.spectral(noisy, members, 1e3, pool).image
+    assert np.allclose(spectral, estimators.mean(noisy, members, SIGMA, pool).image, atol=1e-5)
+
+
+def test_spectral_is_its_equation(setting) -> None:
+    noisy, _, features, _, members, pool = setting
+
+    def shrunk(corners, g):
+        patches = corner_patches(noisy, features, corners)
+        return oracles.spectral(patches, g, SIGMA, estimators._SPECTRUM_BIAS), g
+
+    expected = aggregate(noisy, features, members, shrunk)
+    assert np.allclose(estimators.spectral(noisy, members, SIGMA, pool).image, expected, atol=2e-3)
+
+
+@pytest.mark.parametrize("both_sides", [True, False])
+def test_wiener_is_its_equation(setting, both_sides) -> None:
+    """Two-sided: clusters of up to 64 patches take the dual form, larger ones the primal."""
+    noisy, pilot, features, _, members, pool = setting
+
+    def filtered(corners, g):
+        own = corner_patches(noisy, features, corners)
+        guide = corner_patches(pilot, features, corners)
+        return oracles.wiener(own, guide, g, SIGMA, 3.0, 0.8, both_sides), np.ones(len(g))
+
+    result = estimators.wiener(
+        noisy, pilot, members, SIGMA, pool, both_sides=both_sides, strength=3.0
+    )
+    expected = aggregate(noisy, features, members, filtered)
+    error = np.sqrt(np.mean((result.image - expected) ** 2))
+    assert error < 0.15 * SIGMA  # aggregation weights differ between clusters
+    sizes = np.diff(members.pointers)
+    assert sizes.max() > 64 > sizes[sizes > 0].min()
+
+
+def test_a_single_cluster_is_exact(setting) -> None:
+    """With one cluster the aggregation weight cancels and kernel and equation agree to rounding."""
+    noisy, pilot, features, _, _, pool = setting
+    one = initial_mixture(features, 1, np.random.default_rng(0))
+    near = neighbourhood(features, one, 1e6)
+    members = estimators.find_members(features, one, near, pool, most=1, temper=1.0)
+    for both_sides in (True, False):
+        result = estimators.wiener(
+            noisy, pilot, members, SIGMA, pool, both_sides=both_sides, strength=2.0, trust=0.7
+        )
+
+        def filtered(corners, g, both=both_sides):
+            own = corner_patches(noisy, features, corners)
+            guide = corner_patches(pilot, features, corners)
+            return oracles.wiener(own, guide, g, SIGMA, 2.0, 0.7, both), g
+
+        expected = aggregate(noisy, features, members, filtered)
+        assert np.allclose(result.image, expected, atol=2e-3)
+    assert (result.variance > 0).all()
+
+
+def test_corners_are_counted_in_one_channel() -> None:
+    colour = np.random.default_rng(0).random((20, 21, 3)).astype(np.float32)
+    features = whiten_inside(colour, 3, 5.0, 0.2)
+    mixture = initial_mixture(features, 5, np.random.default_rng(0))
+    with Pool(1) as pool:
+        near = neighbourhood(features, mixture, 1e6)
+        members = estimators.find_members(features, mixture, near, pool, most=2, temper=1.0)
+    last = np.dot(strides_of((1, 20, 21, 1)), (0, 17, 18))
+    assert members.corners.max() == last
