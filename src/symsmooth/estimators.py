@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._kernels import estimators as kernels
-from ._kernels import members as member_kernels
+from ._kernels import members as kernels_of_members
 from .image import Array, Float
 from .mixture import GaussianMixture, Neighbourhood
 from .patches import Features, as_volume, patch_offsets, strides_of
 from .tiles import Pool
 
 _LEAST_SHARE = 0.01  # a patch is no member of a cluster that has less of it
+_BANDS = 8  # pieces in which lists of members are made
 _SPECTRUM_BIAS = 0.95  # eigenvalues are taken in units of this * sigma^2; 1: -.01 to -.03 dB
 
 
@@ -69,7 +70,7 @@ def find_members(
     log2_proportions = mixture.log2_proportions
 
     def run(strip: slice) -> None:
-        member_kernels.strongest_strip(
+        kernels_of_members.strongest_strip(
             features.pixels, features.strides, features.offsets, features.n_dims, features.inv_hs,
             *near.of(strip), mixture.means, log2_proportions, 1, np.float32(temper), _LEAST_SHARE,
             features.grid, clusters, weights,
@@ -79,18 +80,38 @@ def find_members(
         pass
     if weight is not None:
         weights *= np.maximum(weight.reshape(-1, 1), np.float32(2 * _LEAST_SHARE))
-    steps = strides_of((*features.padded.shape[:3], 1))
-    pointers = np.zeros(mixture.n_clusters + 1, np.int64)
     least = np.float32(0.0 if weight is not None else _LEAST_SHARE)
-    none, no_share = np.empty(0, np.int32), np.empty(0, np.float32)
-    member_kernels.list_members(
-        clusters, weights, least, features.grid, steps, pointers, none, no_share
-    )
-    pointers = np.cumsum(pointers)
+    return _turn_around(features, clusters, weights, least, mixture.n_clusters, pool)
+
+
+def _turn_around(
+    features: Features, clusters: Array, weights: Float, least: np.float32, k: int, pool: Pool
+) -> Members:
+    """Turn clusters of each patch (n, m) into patches of each cluster, in bands of patches."""
+    n = len(clusters)
+    bands = [slice(at, at + -(-n // _BANDS)) for at in range(0, n, -(-n // _BANDS))]
+    counts = np.zeros((len(bands), k), np.int64)
+
+    def count(band: int) -> None:
+        at = bands[band]
+        kernels_of_members.count_members(clusters[at], weights[at], least, counts[band])
+
+    for _ in pool.map(count, range(len(bands)), "members"):
+        pass
+    pointers = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+    places = pointers[:-1] + np.cumsum(counts, axis=0) - counts
     corners, shares = np.empty(pointers[-1], np.int32), np.empty(pointers[-1], np.float32)
-    member_kernels.list_members(
-        clusters, weights, least, features.grid, steps, pointers, corners, shares
-    )
+    steps = strides_of((*features.padded.shape[:3], 1))
+
+    def fill(band: int) -> None:
+        at = bands[band]
+        kernels_of_members.list_members(
+            clusters[at], weights[at], least, features.grid, steps, at.start, places[band],
+            corners, shares,
+        )  # fmt: skip
+
+    for _ in pool.map(fill, range(len(bands)), "members"):
+        pass
     return Members(pointers, corners, shares, features.grid, features.patch)
 
 

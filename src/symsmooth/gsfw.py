@@ -76,7 +76,9 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "fast": Preset(
             (_HASTY,), replace(_FINAL, patch_size=6, pixels_per_cluster=40, reach=1.5, most=6)
         ),
-        "preview": Preset((replace(_HASTY, pixels_per_cluster=80, thin=4, most=3),), None),
+        "preview": Preset(
+            (replace(_HASTY, pixels_per_cluster=120, h_s=8.0, reach=2.0, thin=4, most=2),), None
+        ),
     }
 )
 _STRENGTH = {True: 3.0, False: 1.0}  # of the pilot's covariance, two-sided and one-sided
@@ -169,16 +171,10 @@ def denoise_gsfw(
     >>> bool(symsmooth.denoise_gsfw(noisy, 20.0).std() < 6.0)
     True
     """
-    return fit_gsfw(
-        image,
-        sigma,
-        quality=quality,
-        channel_axis=channel_axis,
-        mask=mask,
-        rng=rng,
-        workers=workers,
-        progress=progress,
-    ).image
+    picture, found, transform, *_ = _solve(
+        image, sigma, quality, channel_axis, mask, rng, workers, progress
+    )
+    return picture.restore(_mix(found.images[-1], transform.T))
 
 
 def fit_gsfw(
@@ -193,34 +189,54 @@ def fit_gsfw(
     progress: Progress | None = None,
 ) -> GSFWResult:
     """Denoise as :func:`denoise_gsfw` does (same parameters) and return all that was found."""
-    picture = open_image(image, channel_axis, mask)
-    noise = resolve_sigma(picture, sigma)
-    if quality not in PRESETS:
-        raise ValueError(f"quality must be one of {', '.join(PRESETS)}, got {quality!r}")
-    generator = make_rng(rng)
-    if noise == 0.0:
-        still = np.zeros_like(picture.noisy)
-        return GSFWResult(
-            picture.restore(picture.noisy), (), picture.in_axes(still), 0.0, quality, (), {}
-        )
-    transform = decorrelate(picture.noisy, noise)
-    ratio = contrast(picture.noisy, noise)
-    preset = adapt(PRESETS[quality], ratio, len(picture.spatial))
-    with Pool(workers, progress) as pool:
-        found = _run_in_blocks(picture, transform, noise, ratio, preset, generator, pool)
+    picture, found, transform, preset, noise, ratio = _solve(
+        image, sigma, quality, channel_axis, mask, rng, workers, progress
+    )
     back = transform.T
-    denoised = found.images[-1] @ back
-    variance = found.variance @ (back**2)
-    spread = np.sqrt(variance) * np.float32(picture.scale * _calibration(preset, ratio))
+    spread = np.sqrt(_mix(found.variance, back**2))
+    spread *= np.float32(picture.scale * _calibration(preset, ratio))
     return GSFWResult(
-        image=picture.restore(denoised),
-        pilots=tuple(picture.in_units(pilot @ back) for pilot in found.images[:-1]),
+        image=picture.restore(_mix(found.images[-1], back)),
+        pilots=tuple(picture.in_units(_mix(pilot, back)) for pilot in found.images[:-1]),
         std=picture.in_axes(spread),
         sigma=noise * picture.scale,
         quality=quality,
         clusters=found.clusters,
         seconds=found.seconds,
     )
+
+
+def _solve(
+    image: ArrayLike,
+    sigma: float | None,
+    quality: Quality,
+    channel_axis: int | None,
+    mask: ArrayLike | None,
+    rng: int | np.random.Generator | None,
+    workers: int | None,
+    progress: Progress | None,
+) -> tuple[Picture, _Found, Float, Preset, float, float]:
+    """Open the image, run the stages; return picture, what was found, transform, preset, sigma, ratio."""
+    picture = open_image(image, channel_axis, mask)
+    noise = resolve_sigma(picture, sigma)
+    if quality not in PRESETS:
+        raise ValueError(f"quality must be one of {', '.join(PRESETS)}, got {quality!r}")
+    generator = make_rng(rng)
+    preset = PRESETS[quality]
+    if noise == 0.0:
+        same = _Found((picture.noisy,), np.zeros_like(picture.noisy), (), {})
+        return picture, same, np.eye(picture.noisy.shape[-1], dtype=np.float32), preset, 0.0, 1.0
+    transform = decorrelate(picture.noisy, noise)
+    ratio = contrast(picture.noisy, noise)
+    preset = adapt(preset, ratio, len(picture.spatial))
+    with Pool(workers, progress) as pool:
+        found = _run_in_blocks(picture, transform, noise, ratio, preset, generator, pool)
+    return picture, found, transform, preset, noise, ratio
+
+
+def _mix(values: Float, transform: Float) -> Float:
+    """Apply a channel transform (channels, channels) to (*spatial, channels)."""
+    return values if transform.shape == (1, 1) else values @ transform
 
 
 def contrast(noisy: Float, sigma: float) -> float:
@@ -305,7 +321,8 @@ def _run_in_blocks(
     """Run the stages, block by block if the picture is large; blocks overlap and are blended."""
     blocks = cover(picture.spatial, _BLOCK_PIXELS, _HALO)
     if len(blocks) == 1:
-        return _run(picture.noisy @ transform, _weight(picture), sigma, ratio, preset, rng, pool)
+        noisy = _mix(picture.noisy, transform)
+        return _run(noisy, _weight(picture), sigma, ratio, preset, rng, pool)
     usable = _weight(picture)
     images = [np.zeros_like(picture.noisy) for _ in preset.stages]
     variance = np.zeros_like(picture.noisy)
@@ -313,7 +330,7 @@ def _run_in_blocks(
     for number, (block, own_rng) in enumerate(zip(blocks, rng.spawn(len(blocks)), strict=True)):
         pool.part = f"block {number + 1} of {len(blocks)}: "
         own_weight = None if usable is None else usable[block.outer]
-        part = picture.noisy[block.outer] @ transform
+        part = _mix(picture.noisy[block.outer], transform)
         found = _run(part, own_weight, sigma, ratio, preset, own_rng, pool)
         ramp = block.ramp[..., np.newaxis]
         for image, own in zip(images, found.images, strict=True):

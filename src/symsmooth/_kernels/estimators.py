@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import inlined, jit
+from .base import jit
 from .linalg import eigh, solve
 
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 
-@inlined
+@jit
 def gather(pixels, offsets, corners, shares, rows, mean):
     """Fill rows with the members' patches and mean with their weighted mean; return sum g, sum g^2."""
     mass, square = ZERO, ZERO
@@ -36,7 +36,7 @@ def gather(pixels, offsets, corners, shares, rows, mean):
     return mass, square
 
 
-@inlined
+@jit
 def scatter(rows, mean, offsets, corners, shares, quality, variance, start, total, mass, spread):
     """Add mean + rows, with weight shares * quality."""
     for r in range(corners.size):

@@ -79,25 +79,29 @@ def strongest_strip(
 
 
 @jit
-def list_members(clusters, weights, least, grid, steps, pointers, corners, shares):
-    """Turn (n, m) cluster numbers and weights into members cluster by cluster.
-
-    With empty ``corners``, count only: pointers[i + 1] receives the number of members of cluster i.
-    Else corners receives the flat corner of each member's patch (by ``steps``, the strides of a single
-    channel), shares its weight, from pointers[i] on, in the order of the picture.
-    """
-    counting = corners.size == 0
-    filled = pointers.copy()
+def count_members(clusters, weights, least, counts):
+    """Add to counts how many patches of (n, m) belong to each cluster."""
     for j in range(clusters.shape[0]):
+        for q in range(clusters.shape[1]):
+            if weights[j, q] > least:
+                counts[clusters[j, q]] += 1
+
+
+@jit
+def list_members(clusters, weights, least, grid, steps, first, places, corners, shares):
+    """Write the members of each cluster, in the order of the picture, from ``places`` on.
+
+    corners receives the flat corner of a member's patch (by ``steps``, the strides of a single channel),
+    shares its weight; ``first`` is the number of the first patch of (n, m).
+    """
+    for r in range(clusters.shape[0]):
+        j = first + r
         z = j // (grid[1] * grid[2])
         y = j // grid[2] - z * grid[1]
         corner = z * steps[0] + y * steps[1] + (j % grid[2]) * steps[2]
         for q in range(clusters.shape[1]):
-            if weights[j, q] > least:
-                i = clusters[j, q]
-                if counting:
-                    pointers[i + 1] += 1
-                else:
-                    corners[filled[i]] = corner
-                    shares[filled[i]] = weights[j, q]
-                    filled[i] += 1
+            if weights[r, q] > least:
+                i = clusters[r, q]
+                corners[places[i]] = corner
+                shares[places[i]] = weights[r, q]
+                places[i] += 1
