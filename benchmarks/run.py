@@ -43,7 +43,11 @@ def scene(side: int = 512) -> tuple[np.ndarray, np.ndarray]:
 def ours() -> dict[str, Denoiser]:
     import symsmooth as s
 
-    return {
+    def preset(quality: str) -> Denoiser:
+        return lambda y, sigma: s.denoise(y, sigma, quality=quality)
+
+    presets = {f"symsmooth {q}": preset(q) for q in ("preview", "fast", "balanced", "best")}
+    return presets | {
         "symsmooth GSF": s.denoise_gsf,
         "symsmooth GSF, k given": lambda y, sigma: s.denoise_gsf(y, sigma, n_clusters=y.size // 40),
         "symsmooth NLM": s.denoise_nlm,
@@ -160,7 +164,8 @@ def print_speed(rows: dict[str, dict[str, float]], side: int, threads: int) -> N
 def scaling(repeats: int) -> None:
     """Time against pixels, and the exponent fitted from 256^2 up."""
     sides = [128, 256, 512, 1024, 2048]
-    chosen = {n: f for n, f in ours().items() if n in ("symsmooth GSF", "symsmooth NLM")}
+    wanted = ("symsmooth balanced", "symsmooth GSF", "symsmooth NLM")
+    chosen = {name: method for name, method in ours().items() if name in wanted}
     print("\n| method | " + " | ".join(f"{s}x{s}" for s in sides) + " | exponent |")
     print("|---" * (len(sides) + 2) + "|")
     for name, method in chosen.items():

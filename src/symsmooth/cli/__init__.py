@@ -165,7 +165,7 @@ def demo(
     ] = DEMO_FOLDER,
     overwrite: Overwrite = False,
 ) -> None:
-    """Compare NLM, NLM with column normalisation and the default method on one picture."""
+    """Compare NLM, NLM with column normalisation, GSF and the default method on one picture."""
     from .. import METHODS
     from .comparison import FILES, run_demo
 
