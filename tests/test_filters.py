@@ -24,8 +24,6 @@ def test_gaussian_width_follows_the_noise(camera) -> None:
     """SURE chooses: hardly any smoothing for little noise, much for much."""
     roughness = []
     for sigma in (0.01, 0.1, 0.5):
-        pattern = np.zeros((41, 41))
-        pattern[20, 20] = 1.0
         noisy = add_noise(np.pad(camera, 8, mode="reflect"), sigma, 0)
         denoised = denoise_gaussian(noisy, sigma)
         roughness.append(np.std(np.diff(denoised)) / np.std(np.diff(noisy)))

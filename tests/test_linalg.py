@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from symsmooth._kernels.base import jit
 from symsmooth._kernels.linalg import eigh, solve
-from symsmooth._kernels.vector import plain_subtract_rows, subtract_rows_32, subtract_rows_64
+from symsmooth._kernels.vector import (
+    choose,
+    plain_64,
+    plain_subtract_rows,
+    subtract_rows_32,
+    subtract_rows_64,
+)
 
 
 def covariance(size: int, seed: int, samples: int) -> np.ndarray:
@@ -62,3 +68,10 @@ def test_the_helper_equals_its_plain_twin(count, wide) -> None:
     with_helper(rows, factors, count, wide)
     plain_subtract_rows(plain, 0, 64, 64, factors, 0, count, 64 if wide else 32)
     assert np.allclose(rows, plain, atol=1e-5)
+
+
+def test_the_plain_twin_serves_where_the_helper_cannot_be_built() -> None:
+    def unbuildable(*_: object) -> None: ...
+
+    assert choose(unbuildable, plain_64) is plain_64
+    assert choose(subtract_rows_64, plain_64) is subtract_rows_64

@@ -21,7 +21,7 @@ from .tiles import Pool
 
 _LEAST_SHARE = 0.01  # a patch is no member of a cluster that has less of it
 _BANDS = 8  # pieces in which lists of members are made
-_SPECTRUM_BIAS = 0.95  # eigenvalues are taken in units of this * sigma^2; 1: -.01 to -.03 dB
+_SPECTRUM_BIAS = 0.95  # eigenvalues are taken in units of this * sigma^2; 1: -.02 to -.04 dB
 
 
 @dataclass(frozen=True)

@@ -31,18 +31,16 @@ from .selection import SecantSearch, Sure, blend, cross_validate
 from .tiles import Pool, Progress, cover
 
 # Pass 2.  The more clusters the noisy image asks for, the less its pilot is denoised: so the spread of a
-# cluster of pilot patches follows k/n.  Mean of 12 pictures of the development set at sigma 20/40/80:
-# factor 1.9: +.00/+.02/+.01 dB, 2.6: -.08/-.07/-.04; exponent 0.4: -.01/+.01/+.01.
+# cluster of pilot patches follows k/n.  Mean of 12 development pictures at sigma 20/40/80: factor 1.9:
+# +.02/+.04/+.03 dB, 2.6: -.09/-.09/-.06; 2.8 with exponent 0.4: -.03/+.01/+.02.
 _SPREAD, _SPREAD_POWER = 2.2, 1.0 / 3.0
-_REFINE = (
-    6  # clusters of pass 2 for one of pass 1; 4: -.08/-.07/-.04 dB, 8: +.02 and a third slower
-)
-_FEWEST_MEMBERS = 3  # pixels for one cluster of pass 2, at least; 5: -.08 dB at sigma 20
-# EM steps.  Pass 1 with 15: +.03 dB and twice the time; on a quincunx: -.07 dB.  Pass 2 starts from a
-# pilot, where one step, on a quincunx, with clusters within 1.5 h_s, is as good as three with all.
-_PILOT_ITERATIONS = 6
+_REFINE = 6  # clusters of pass 2 for one of pass 1; 4: -.08/-.13/-.06 dB, 8: +.04/+.05/+.04
+_FEWEST_MEMBERS = 3  # pixels for one cluster of pass 2, at least; 5: -.10 dB at sigma 20
+# EM steps of pass 1: few where clusters are many and steps costly.  Always 6: -.02/-.06/-.11 dB against
+# always 15.  Pass 2 starts from a pilot: one step, on a quincunx, with clusters within 1.5 h_s.
+_FEWEST_STEPS, _MOST_STEPS, _STEPS_PER_DENSITY = 6, 15, 0.15
 _BRIEF: dict[str, Any] = {"max_iter": 1, "thin": 2, "reach": 1.5}
-_THOROUGH = 15  # when k of pass 2 is the user's, and may be small
+_THOROUGH = _MOST_STEPS  # when k of pass 2 is the user's, and may be small
 _CHOICE_ITERATIONS = 8  # EM steps for delta(k): within 1 % of its limit
 _CHOICE_PIXELS = 128 * 128  # size of a window in which delta(k) is measured
 _CHOICE_WINDOWS = 4  # at most: one for each _CHOICE_SHARE windows that the picture holds
@@ -307,7 +305,8 @@ def _learn(
     features = whiten(noisy, plan.patch_size, plan.h_s, plan.h_r)
     n = features.n_pixels
     start = initial_mixture(features, max(1, round(plan.density * n)), rng)
-    first = fit_mixture(features, start, pool, max_iter=_PILOT_ITERATIONS, weight=weight)
+    steps = int(np.clip(round(_STEPS_PER_DENSITY / plan.density), _FEWEST_STEPS, _MOST_STEPS))
+    first = fit_mixture(features, start, pool, max_iter=steps, weight=weight)
     pilot = average_answers(features, first.mixture, first.near, first.mixture.means, pool)
     if plan.refined_density is None:
         own = cluster_averages(features, first.mixture, first.near, noisy, pool, weight=weight)

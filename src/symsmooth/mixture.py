@@ -20,7 +20,7 @@ from .patches import Features, fold_padding, whiten
 from .tiles import Pool, Tiling, tiling
 
 REACH = 4.0  # a tile first meets clusters within REACH * h_s: their weight beyond is below exp(-8)
-LEAST_MASS = 0.05  # pixels of a tile that a cluster must hold for the tile to remember it
+LEAST_MASS = 0.01  # pixels of a tile that a cluster must hold for the tile to remember it
 _NOTHING = np.empty(0, np.float32)
 _NO_ROWS = np.empty((0, 0), np.float32)
 _TINY_MASS = 1e-3  # a cluster with less mass than this is empty: it keeps its mean

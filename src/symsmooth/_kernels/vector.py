@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -70,10 +71,6 @@ def _helper(n_vectors: int) -> Any:
     return subtract
 
 
-subtract_rows_64 = _helper(8)
-subtract_rows_32 = _helper(4)
-
-
 @jit
 def plain_subtract_rows(rows, target, first, stride, factors, start, count, width):
     """rows[target:+width] -= sum over q < count of factors[start + q] * rows[first + q*stride:+width]."""
@@ -83,3 +80,33 @@ def plain_subtract_rows(rows, target, first, stride, factors, start, count, widt
         factor = factors[start + q]
         for j in range(width):
             row[j] -= factor * source[j]
+
+
+@jit
+def plain_64(rows, target, first, stride, factors, start, count):
+    """``plain_subtract_rows`` for 64 columns."""
+    plain_subtract_rows(rows, target, first, stride, factors, start, count, 64)
+
+
+@jit
+def plain_32(rows, target, first, stride, factors, start, count):
+    """``plain_subtract_rows`` for 32 columns."""
+    plain_subtract_rows(rows, target, first, stride, factors, start, count, 32)
+
+
+def choose(helper: Any, plain: Any) -> Any:
+    """Return the helper if it can be built here, else its plain twin."""
+
+    @jit
+    def probe(rows, factors):
+        helper(rows, 0, 64, 64, factors, 0, 1)
+
+    try:
+        probe(np.zeros(128, np.float32), np.zeros(1, np.float32))
+    except Exception:  # whatever a code generator raises
+        return plain
+    return helper
+
+
+subtract_rows_64 = choose(_helper(8), plain_64)
+subtract_rows_32 = choose(_helper(4), plain_32)
