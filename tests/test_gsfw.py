@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from skimage import data
 
-from symsmooth import denoise, denoise_gsf, denoise_gsfw, fit_gsfw, gsfw
+from symsmooth import channels, denoise, denoise_gsf, denoise_gsfw, fit_gsfw, gsfw
 from symsmooth.noise import add_noise
 
 from .conftest import psnr
@@ -70,7 +70,7 @@ def test_many_channels_are_decorrelated() -> None:
     base = data.camera()[100:180, 150:230] / 255.0
     clean = np.stack([0.2 * i + (1 - 0.15 * i) * base for i in range(5)], axis=-1)
     noisy = add_noise(clean, SIGMA, 0)
-    transform = gsfw.decorrelate(noisy.astype(np.float32), SIGMA)
+    transform = channels.decorrelate(noisy.astype(np.float32), SIGMA)
     assert np.allclose(transform.T @ transform, np.eye(5), atol=1e-5)
     together = psnr(denoise_gsfw(noisy, SIGMA, channel_axis=-1), clean)
     apart = np.stack([denoise_gsfw(noisy[..., c], SIGMA) for c in range(5)], axis=-1)

@@ -15,7 +15,7 @@ LAYERS = [
     ["automatic"],
     ["filters", "gsf", "gsfw", "baselines"],
     ["weights", "symmetrize", "mixture", "estimators", "selection"],
-    ["patches", "tiles", "noise"],
+    ["patches", "tiles", "noise", "channels"],
     ["image", "options", "_kernels"],
 ]
 RANK = {name: rank for rank, names in enumerate(reversed(LAYERS)) for name in names}

@@ -22,9 +22,10 @@ import scipy.ndimage
 from numpy.typing import ArrayLike
 
 from . import estimators
+from .channels import decorrelate, mix
 from .image import Array, Float, Picture, open_image
 from .mixture import GaussianMixture, fit_mixture, initial_mixture
-from .noise import resolve_sigma
+from .noise import contrast, resolve_sigma
 from .options import make_rng
 from .patches import whiten_inside
 from .tiles import Pool, Progress, cover
@@ -174,7 +175,7 @@ def denoise_gsfw(
     picture, found, transform, *_ = _solve(
         image, sigma, quality, channel_axis, mask, rng, workers, progress
     )
-    return picture.restore(_mix(found.images[-1], transform.T))
+    return picture.restore(mix(found.images[-1], transform.T))
 
 
 def fit_gsfw(
@@ -193,11 +194,11 @@ def fit_gsfw(
         image, sigma, quality, channel_axis, mask, rng, workers, progress
     )
     back = transform.T
-    spread = np.sqrt(_mix(found.variance, back**2))
+    spread = np.sqrt(mix(found.variance, back**2))
     spread *= np.float32(picture.scale * _calibration(preset, ratio))
     return GSFWResult(
-        image=picture.restore(_mix(found.images[-1], back)),
-        pilots=tuple(picture.in_units(_mix(pilot, back)) for pilot in found.images[:-1]),
+        image=picture.restore(mix(found.images[-1], back)),
+        pilots=tuple(picture.in_units(mix(pilot, back)) for pilot in found.images[:-1]),
         std=picture.in_axes(spread),
         sigma=noise * picture.scale,
         quality=quality,
@@ -232,19 +233,6 @@ def _solve(
     with Pool(workers, progress) as pool:
         found = _run_in_blocks(picture, transform, noise, ratio, preset, generator, pool)
     return picture, found, transform, preset, noise, ratio
-
-
-def _mix(values: Float, transform: Float) -> Float:
-    """Apply a channel transform (channels, channels) to (*spatial, channels)."""
-    return values if transform.shape == (1, 1) else values @ transform
-
-
-def contrast(noisy: Float, sigma: float) -> float:
-    """Return the spread of the clean picture in units of the noise, sqrt(var(y) - sigma^2) / sigma.
-
-    Free of units; a natural picture has 56 / S at S grey levels of 256.
-    """
-    return float(np.sqrt(max(float(np.var(noisy, dtype=np.float64)) / sigma**2 - 1.0, 1e-4)))
 
 
 def adapt(preset: Preset, ratio: float, n_dims: int) -> Preset:
@@ -283,22 +271,6 @@ def feedback(ratio: float) -> float:
     return 0.6 - 0.1 * float(np.clip((56.0 / ratio - 30.0) / 20.0, 0.0, 1.0))
 
 
-def decorrelate(noisy: Float, sigma: float) -> Float:
-    """Return an orthonormal channel transform (channels, channels); noise stays white under it.
-
-    Three channels: the opponent transform.  Others: eigenvectors of the channels' covariance.
-    """
-    n = noisy.shape[-1]
-    if n == 1:
-        return np.ones((1, 1), np.float32)
-    if n == 3:
-        rows = np.array([[1.0, 1.0, 1.0], [1.0, 0.0, -1.0], [1.0, -2.0, 1.0]])
-        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).T.astype(np.float32)
-    flat = noisy.reshape(-1, n).astype(np.float64)
-    _, vectors = np.linalg.eigh(np.cov(flat, rowvar=False) - sigma**2 * np.eye(n))
-    return vectors[:, ::-1].astype(np.float32)
-
-
 @dataclass(frozen=True)
 class _Found:
     """All stages' results in decorrelated channels."""
@@ -321,7 +293,7 @@ def _run_in_blocks(
     """Run the stages, block by block if the picture is large; blocks overlap and are blended."""
     blocks = cover(picture.spatial, _BLOCK_PIXELS, _HALO)
     if len(blocks) == 1:
-        noisy = _mix(picture.noisy, transform)
+        noisy = mix(picture.noisy, transform)
         return _run(noisy, _weight(picture), sigma, ratio, preset, rng, pool)
     usable = _weight(picture)
     images = [np.zeros_like(picture.noisy) for _ in preset.stages]
@@ -330,7 +302,7 @@ def _run_in_blocks(
     for number, (block, own_rng) in enumerate(zip(blocks, rng.spawn(len(blocks)), strict=True)):
         pool.part = f"block {number + 1} of {len(blocks)}: "
         own_weight = None if usable is None else usable[block.outer]
-        part = _mix(picture.noisy[block.outer], transform)
+        part = mix(picture.noisy[block.outer], transform)
         found = _run(part, own_weight, sigma, ratio, preset, own_rng, pool)
         ramp = block.ramp[..., np.newaxis]
         for image, own in zip(images, found.images, strict=True):

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike
 
-from .image import Array, Picture, open_image
+from .image import Array, Float, Picture, open_image
 
 _SIDE = 5  # side of the patches
 _MOST_PATCHES = 60_000
@@ -83,6 +83,14 @@ def picture_sigma(picture: Picture) -> float:
     channels = range(picture.noisy.shape[-1])
     variances = [_variance(_sample_patches(picture, c)) for c in channels]
     return float(np.sqrt(np.mean(variances)))
+
+
+def contrast(noisy: Float, sigma: float) -> float:
+    """Return the spread of the clean picture in units of the noise, sqrt(var(y) - sigma^2) / sigma.
+
+    Free of units; a natural picture has 56 / S at S grey levels of 256.
+    """
+    return float(np.sqrt(max(float(np.var(noisy, dtype=np.float64)) / sigma**2 - 1.0, 1e-4)))
 
 
 def add_noise(clean: Array, sigma: float, rng: int | np.random.Generator = 0) -> Array:

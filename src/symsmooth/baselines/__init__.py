@@ -1,0 +1,1 @@
+"""The methods the paper compares with, written from their papers: one file each, and what they share."""
