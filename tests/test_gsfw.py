@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from skimage import data
 
-from symsmooth import channels, denoise, denoise_gsf, denoise_gsfw, fit_gsfw, gsfw
+from symsmooth import channels, denoise, denoise_gsf, denoise_gsfw, fit_gsfw, stages
 from symsmooth.noise import add_noise
+from symsmooth.presets import PRESETS
 
 from .conftest import psnr
 
@@ -22,8 +23,8 @@ def scene():
 
 def test_presets_are_ordered_and_above_gsf(scene) -> None:
     clean, noisy = scene
-    quality = [psnr(denoise_gsfw(noisy, SIGMA, quality=q), clean) for q in gsfw.PRESETS]
-    names = list(gsfw.PRESETS)
+    quality = [psnr(denoise_gsfw(noisy, SIGMA, quality=q), clean) for q in PRESETS]
+    names = list(PRESETS)
     best, balanced, fast, preview = (
         quality[names.index(n)] for n in ("best", "balanced", "fast", "preview")
     )
@@ -89,7 +90,7 @@ def test_volumes_use_the_third_dimension() -> None:
 def test_blocks_equal_the_whole_without_seams(scene, monkeypatch) -> None:
     clean, noisy = scene
     whole = denoise_gsfw(noisy, SIGMA)
-    monkeypatch.setattr(gsfw, "_BLOCK_PIXELS", 90 * 90)
+    monkeypatch.setattr(stages, "_BLOCK_PIXELS", 90 * 90)
     blocks = denoise_gsfw(noisy, SIGMA)
     assert np.array_equal(blocks, denoise_gsfw(noisy, SIGMA, workers=1))
     assert psnr(blocks, clean) > psnr(whole, clean) - 0.02

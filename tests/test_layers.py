@@ -14,8 +14,9 @@ LAYERS = [
     ["methods", "blocks", "files"],
     ["automatic"],
     ["filters", "gsf", "gsfw", "baselines"],
+    ["stages"],
     ["weights", "symmetrize", "mixture", "estimators", "selection"],
-    ["patches", "tiles", "noise", "channels"],
+    ["patches", "tiles", "noise", "channels", "presets", "pyramid"],
     ["image", "options", "_kernels"],
 ]
 RANK = {name: rank for rank, names in enumerate(reversed(LAYERS)) for name in names}

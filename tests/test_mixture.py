@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from symsmooth.estimators import average_answers, cluster_averages
 from symsmooth.mixture import (
     GaussianMixture,
-    average_answers,
-    cluster_averages,
     deviation,
     e_step,
     fit_mixture,

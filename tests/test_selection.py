@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from symsmooth import fit_gsf
+from symsmooth.estimators import average_answers, cluster_averages
 from symsmooth.mixture import (
-    average_answers,
-    cluster_averages,
     fit_mixture,
     initial_mixture,
     neighbourhood,

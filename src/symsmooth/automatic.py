@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .gsfw import Quality, denoise_gsfw
+from .gsfw import denoise_gsfw
 from .image import Array
 from .noise import estimate_sigma
 from .options import check_positive
+from .presets import Quality
 from .tiles import Progress
 
 

@@ -12,11 +12,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ._kernels import em
 from ._kernels import estimators as kernels
 from ._kernels import members as kernels_of_members
 from .image import Array, Float
-from .mixture import GaussianMixture, Neighbourhood
-from .patches import Features, as_volume, patch_offsets, strides_of
+from .mixture import (
+    NO_ROWS,
+    NOTHING,
+    GaussianMixture,
+    MixtureFit,
+    Neighbourhood,
+    cluster_sums,
+)
+from .patches import Features, as_volume, fold_padding, patch_offsets, strides_of, whiten
 from .tiles import Pool
 
 _LEAST_SHARE = 0.01  # a patch is no member of a cluster that has less of it
@@ -115,18 +123,80 @@ def _turn_around(
     return Members(pointers, corners, shares, features.grid, features.patch)
 
 
-def mean(noisy: Float, members: Members, sigma: float, pool: Pool) -> Estimate:
-    """Answer with the cluster's mean, sum g y / sum g: GSF."""
-    noise, never = np.float32(sigma**2), np.float32(1e30)  # no eigenvalue is above 1e30 sigma^2
+@dataclass(frozen=True)
+class ClusterAverages:
+    """What each cluster's members say of the noisy image."""
 
-    def chunk(first: int, last: int, *out: Array | int) -> None:
-        kernels.spectral_chunk(
-            plane, offsets, members.pointers, members.corners, members.shares, first, last, noise,
-            never, *out,
+    answers: Float  # [x, mu^(r)]_i = sum_j gamma_ij [x_j, y_j] / sum_j gamma_ij, whitened: (k, p)
+    divergence: float  # div(u) for one channel, eq. (div vu) with gamma held fixed
+
+
+def cluster_averages(
+    features: Features,
+    mixture: GaussianMixture,
+    near: Neighbourhood,
+    noisy: Float,
+    pool: Pool,
+    *,
+    weight: Float | None = None,
+) -> ClusterAverages:
+    """Average the patches of ``noisy`` (*spatial, channels) over each cluster.
+
+    div(u) = sum_i (sum_j gamma_ij^2) / (sum_j gamma_ij): the trace of the paper's eq. (div vu).
+    """
+    target = whiten(noisy, features.patch_size, features.h_s, features.h_r)
+    answers, tail, _, _ = cluster_sums(features, target, mixture, near, pool, weight, 1, "averages")
+    mass = np.maximum(tail[:, 0], np.float32(1e-20))
+    answers /= mass[:, None]
+    answers += mixture.means
+    return ClusterAverages(answers, float(np.sum(tail[:, 1] / mass, dtype=np.float64)))
+
+
+def average_answers(
+    features: Features,
+    mixture: GaussianMixture,
+    near: Neighbourhood,
+    answers: Float,
+    pool: Pool,
+) -> Float:
+    """Return u = (1/d) sum_j P_j^T w_j, w_j = sum_i gamma_ij answers_i (eqs. vwj and vu).
+
+    answers (k, p) are whitened, as the mixture's means are; u is not.
+    """
+    log2_proportions = mixture.log2_proportions
+    total = np.zeros(features.padded.size, np.float32)
+
+    def run(strip: slice) -> tuple[int, Float]:
+        boxes, pointers, ids = near.of(strip)
+        n = int(np.prod(boxes[:, 1::2] - boxes[:, ::2], axis=1).sum())
+        estimates = np.empty((n, features.patch_dim), np.float32)
+        em.em_strip(
+            features.pixels, NOTHING, features.strides, features.offsets, features.n_dims,
+            features.inv_hs, boxes, pointers, ids, mixture.means, log2_proportions, NOTHING,
+            1, 0, NO_ROWS, NO_ROWS, NOTHING, answers, estimates,
         )  # fmt: skip
+        start = int(np.dot(boxes[0, ::2], features.strides))
+        stop = int(np.dot(boxes[-1, 1::2] - 1, features.strides)) + int(features.offsets[-1]) + 1
+        part = np.zeros(stop - start, np.float32)
+        em.scatter_strip(estimates, features.strides, features.offsets, boxes, start, part)
+        return start, part
 
-    plane, offsets = _flat(noisy, members)
-    return _aggregate(noisy, members, offsets, chunk, pool, noisy)
+    for _, (start, part) in pool.map(run, near.tiles.strips, "aggregation"):
+        total[start : start + len(part)] += part
+    padded = total.reshape(features.padded.shape)
+    if features.n_dims == 2:
+        padded = padded[0]
+    folded = fold_padding(padded, features.spatial, features.patch_size)
+    folded *= np.float32(features.h_r / features.patch_size**features.n_dims)
+    return folded
+
+
+def mean(
+    features: Features, fit: MixtureFit, noisy: Float, pool: Pool, *, weight: Float | None = None
+) -> tuple[Float, float]:
+    """Answer with the cluster's mean: GSF.  Return u (*spatial, channels) and div(u)."""
+    own = cluster_averages(features, fit.mixture, fit.near, noisy, pool, weight=weight)
+    return average_answers(features, fit.mixture, fit.near, own.answers, pool), own.divergence
 
 
 def spectral(noisy: Float, members: Members, sigma: float, pool: Pool) -> Estimate:

@@ -15,12 +15,11 @@ import numpy as np
 import scipy.ndimage
 from numpy.typing import ArrayLike
 
+from . import estimators
 from .image import Array, Float, Picture, open_image
 from .mixture import (
     GaussianMixture,
     MixtureFit,
-    average_answers,
-    cluster_averages,
     fit_mixture,
     initial_mixture,
 )
@@ -307,16 +306,19 @@ def _learn(
     start = initial_mixture(features, max(1, round(plan.density * n)), rng)
     steps = int(np.clip(round(_STEPS_PER_DENSITY / plan.density), _FEWEST_STEPS, _MOST_STEPS))
     first = fit_mixture(features, start, pool, max_iter=steps, weight=weight)
-    pilot = average_answers(features, first.mixture, first.near, first.mixture.means, pool)
+    pilot = estimators.average_answers(
+        features, first.mixture, first.near, first.mixture.means, pool
+    )
     if plan.refined_density is None:
-        own = cluster_averages(features, first.mixture, first.near, noisy, pool, weight=weight)
+        own = estimators.cluster_averages(
+            features, first.mixture, first.near, noisy, pool, weight=weight
+        )
         return _Learned(pilot, pilot, own.divergence / n, first, first)
     features = whiten(pilot, plan.patch_size, plan.h_s, plan.refined_h_r)
     start = initial_mixture(features, max(1, round(plan.refined_density * n)), rng)
     last = fit_mixture(features, start, pool, weight=weight, **plan.refining)
-    own = cluster_averages(features, last.mixture, last.near, noisy, pool, weight=weight)
-    average = average_answers(features, last.mixture, last.near, own.answers, pool)
-    return _Learned(pilot, average, own.divergence / n, first, last)
+    average, divergence = estimators.mean(features, last, noisy, pool, weight=weight)
+    return _Learned(pilot, average, divergence / n, first, last)
 
 
 def _learn_in_blocks(

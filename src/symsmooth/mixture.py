@@ -16,13 +16,13 @@ import scipy.sparse
 from ._kernels import em
 from ._kernels.base import LOG2E
 from .image import Float
-from .patches import Features, fold_padding, whiten
+from .patches import Features
 from .tiles import Pool, Tiling, tiling
 
 REACH = 4.0  # a tile first meets clusters within REACH * h_s: their weight beyond is below exp(-8)
 LEAST_MASS = 0.01  # pixels of a tile that a cluster must hold for the tile to remember it
-_NOTHING = np.empty(0, np.float32)
-_NO_ROWS = np.empty((0, 0), np.float32)
+NOTHING = np.empty(0, np.float32)
+NO_ROWS = np.empty((0, 0), np.float32)
 _TINY_MASS = 1e-3  # a cluster with less mass than this is empty: it keeps its mean
 
 
@@ -130,7 +130,7 @@ def e_step(
 
     ``thin`` > 1 looks at every thin-th pixel only (a quincunx for 2).
     """
-    shift, tail, likelihood, tile_mass = _cluster_sums(
+    shift, tail, likelihood, tile_mass = cluster_sums(
         features, None, mixture, near, pool, weight, thin, stage
     )
     points = max(features.n_pixels / thin, 1.0)
@@ -138,7 +138,7 @@ def e_step(
     return EStep(shift, tail[:, 0], tail[:, 1], mean_likelihood, tile_mass)
 
 
-def _cluster_sums(
+def cluster_sums(
     features: Features,
     target: Features | None,
     mixture: GaussianMixture,
@@ -149,9 +149,9 @@ def _cluster_sums(
     stage: str,
 ) -> tuple[Float, Float, float, Float]:
     """Sum the points of ``target`` (None: the same) over the clusters; see _kernels.em.em_strip."""
-    target_pixels = _NOTHING if target is None else target.pixels
+    target_pixels = NOTHING if target is None else target.pixels
     log2_proportions = mixture.log2_proportions
-    point_weight = _NOTHING if weight is None else _at_corners(weight, features)
+    point_weight = NOTHING if weight is None else _at_corners(weight, features)
     tile_mass = np.zeros(len(near.ids), np.float32)
 
     def run(strip: slice) -> tuple[int, Float, Float, float]:
@@ -163,7 +163,7 @@ def _cluster_sums(
         likelihood = em.em_strip(
             features.pixels, target_pixels, features.strides, features.offsets, features.n_dims,
             features.inv_hs, boxes, pointers, ids, mixture.means, log2_proportions, point_weight,
-            thin, first, shift, tail, tile_mass[at : at + len(ids)], _NO_ROWS, _NO_ROWS,
+            thin, first, shift, tail, tile_mass[at : at + len(ids)], NO_ROWS, NO_ROWS,
         )  # fmt: skip
         return first, shift, tail, likelihood
 
@@ -298,76 +298,6 @@ def responsibilities(
     entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
     shape = (mixture.n_clusters, features.n_pixels)
     return scipy.sparse.coo_array(entries, shape=shape).tocsr()
-
-
-@dataclass(frozen=True)
-class ClusterAverages:
-    """What each cluster's members say of the noisy image."""
-
-    answers: Float  # [x, mu^(r)]_i = sum_j gamma_ij [x_j, y_j] / sum_j gamma_ij, whitened: (k, p)
-    divergence: float  # div(u) for one channel, eq. (div vu) with gamma held fixed
-
-
-def cluster_averages(
-    features: Features,
-    mixture: GaussianMixture,
-    near: Neighbourhood,
-    noisy: Float,
-    pool: Pool,
-    *,
-    weight: Float | None = None,
-) -> ClusterAverages:
-    """Average the patches of ``noisy`` (*spatial, channels) over each cluster.
-
-    div(u) = sum_i (sum_j gamma_ij^2) / (sum_j gamma_ij): the trace of the paper's eq. (div vu).
-    """
-    target = whiten(noisy, features.patch_size, features.h_s, features.h_r)
-    answers, tail, _, _ = _cluster_sums(
-        features, target, mixture, near, pool, weight, 1, "averages"
-    )
-    mass = np.maximum(tail[:, 0], np.float32(1e-20))
-    answers /= mass[:, None]
-    answers += mixture.means
-    return ClusterAverages(answers, float(np.sum(tail[:, 1] / mass, dtype=np.float64)))
-
-
-def average_answers(
-    features: Features,
-    mixture: GaussianMixture,
-    near: Neighbourhood,
-    answers: Float,
-    pool: Pool,
-) -> Float:
-    """Return u = (1/d) sum_j P_j^T w_j, w_j = sum_i gamma_ij answers_i (eqs. vwj and vu).
-
-    answers (k, p) are whitened, as the mixture's means are; u is not.
-    """
-    log2_proportions = mixture.log2_proportions
-    total = np.zeros(features.padded.size, np.float32)
-
-    def run(strip: slice) -> tuple[int, Float]:
-        boxes, pointers, ids = near.of(strip)
-        n = int(np.prod(boxes[:, 1::2] - boxes[:, ::2], axis=1).sum())
-        estimates = np.empty((n, features.patch_dim), np.float32)
-        em.em_strip(
-            features.pixels, _NOTHING, features.strides, features.offsets, features.n_dims,
-            features.inv_hs, boxes, pointers, ids, mixture.means, log2_proportions, _NOTHING,
-            1, 0, _NO_ROWS, _NO_ROWS, _NOTHING, answers, estimates,
-        )  # fmt: skip
-        start = int(np.dot(boxes[0, ::2], features.strides))
-        stop = int(np.dot(boxes[-1, 1::2] - 1, features.strides)) + int(features.offsets[-1]) + 1
-        part = np.zeros(stop - start, np.float32)
-        em.scatter_strip(estimates, features.strides, features.offsets, boxes, start, part)
-        return start, part
-
-    for _, (start, part) in pool.map(run, near.tiles.strips, "aggregation"):
-        total[start : start + len(part)] += part
-    padded = total.reshape(features.padded.shape)
-    if features.n_dims == 2:
-        padded = padded[0]
-    folded = fold_padding(padded, features.spatial, features.patch_size)
-    folded *= np.float32(features.h_r / features.patch_size**features.n_dims)
-    return folded
 
 
 def _at_corners(weight: Float, features: Features) -> Float:

@@ -88,9 +88,12 @@ def picture_sigma(picture: Picture) -> float:
 def contrast(noisy: Float, sigma: float) -> float:
     """Return the spread of the clean picture in units of the noise, sqrt(var(y) - sigma^2) / sigma.
 
-    Free of units; a natural picture has 56 / S at S grey levels of 256.
+    Free of units and of orthonormal changes of the channels (*spatial, channels), whose mean variance
+    is taken; a natural picture has 56 / S at S grey levels of 256.
     """
-    return float(np.sqrt(max(float(np.var(noisy, dtype=np.float64)) / sigma**2 - 1.0, 1e-4)))
+    flat = noisy.reshape(-1, noisy.shape[-1])
+    variance = float(np.var(flat, axis=0, dtype=np.float64).mean())
+    return float(np.sqrt(max(variance / sigma**2 - 1.0, 1e-4)))
 
 
 def add_noise(clean: Array, sigma: float, rng: int | np.random.Generator = 0) -> Array:

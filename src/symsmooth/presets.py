@@ -1,0 +1,112 @@
+"""How much time GSF-W spends: its stages, and how they follow the noise.
+
+Constants were chosen on 40 pictures of the development set and 8 larger ones; docs/flagship.md says what
+it costs to change them.  Noise is measured against the picture's :func:`~symsmooth.noise.contrast`, so
+that nothing depends on units; "grey levels" below are those of a natural picture, 56 / contrast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+
+Quality = Literal["preview", "fast", "balanced", "best"]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One clustering and what its clusters do."""
+
+    patch_size: int
+    pixels_per_cluster: int
+    h_s: float  # pixels
+    h_r: float  # in units of the stage's sigma
+    iterations: int
+    thin: int  # EM looks at every thin-th position
+    reach: float  # in h_s
+    most: int  # clusters a patch may belong to
+    temper: float
+    feedback: float = 1.0  # of a pilot: the share of the noise that it is given again
+    both_sides: bool = False  # of the Wiener filter
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Pilots and final stage; without a final stage the last pilot is the result.
+
+    ``coarse`` and ``coarse_final`` are the weights of the coarse picture's low frequencies in the first
+    pilot and in the result; 0 where noise is not much: there is no coarse picture then.
+    """
+
+    pilots: tuple[Stage, ...]
+    final: Stage | None
+    coarse: float = 0.0
+    coarse_final: float = 0.0
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """All stages in their order."""
+        return self.pilots if self.final is None else (*self.pilots, self.final)
+
+
+_PILOT = Stage(5, 30, 10.0, 1.0, 4, 1, 2.5, 10, 0.4)
+_FINAL = Stage(8, 20, 8.0, 0.5, 1, 4, 2.5, 8, 0.5, both_sides=True)
+_QUICK = replace(_PILOT, pixels_per_cluster=40, iterations=2, thin=2, most=8)
+_HASTY = replace(_PILOT, patch_size=4, pixels_per_cluster=60, iterations=1, thin=2, most=6)
+
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        "best": Preset((_PILOT, replace(_PILOT, patch_size=4, feedback=0.6)), _FINAL),
+        "balanced": Preset(
+            (_QUICK, replace(_QUICK, patch_size=4, feedback=0.6)),
+            replace(_FINAL, patch_size=7, pixels_per_cluster=30, reach=1.5, most=6),
+        ),
+        "fast": Preset(
+            (_HASTY,), replace(_FINAL, patch_size=6, pixels_per_cluster=40, reach=1.5, most=6)
+        ),
+        "preview": Preset(
+            (replace(_HASTY, pixels_per_cluster=120, h_s=8.0, reach=2.0, thin=4, most=2),), None
+        ),
+    }
+)
+
+
+def adapt(preset: Preset, contrast: float, n_dims: int) -> Preset:
+    """Fit a preset to the noise and to the number of spatial dimensions.
+
+    The more noise, the wider the clusters, the less of it is fed back and the more the coarse picture
+    counts.  In a volume patches are cubes of 3 and 4 voxels a side, and clusters span fewer slices.
+    """
+    grey_levels = 56.0 / contrast
+    coarse = _rise(grey_levels, 25.0, 50.0)
+    coarse_final = 0.5 * _rise(grey_levels, 25.0, 100.0)
+    if n_dims == 3:
+        pilots = tuple(replace(p, patch_size=3, h_s=4.0) for p in preset.pilots)
+        final = preset.final and replace(preset.final, patch_size=4, h_s=3.5)
+        return Preset(pilots, final, coarse, coarse_final)
+    much = _rise(grey_levels, 15.0, 25.0)
+    first, *others = (replace(p, h_s=p.h_s * (0.8 + 0.2 * much)) for p in preset.pilots)
+    if grey_levels >= 40.0 and first.patch_size == 5:
+        first = replace(first, patch_size=6)
+    less = 0.1 * _rise(grey_levels, 30.0, 50.0)
+    pilots = (first, *(replace(p, feedback=p.feedback - less) for p in others))
+    final = preset.final and replace(preset.final, h_s=preset.final.h_s * (0.81 + 0.19 * much))
+    return Preset(pilots, final, coarse, coarse_final)
+
+
+def calibration(preset: Preset, contrast: float) -> float:
+    """Return what the clusters' own standard deviation is multiplied with.
+
+    Seven pictures at sigma 5 to 75: Wiener stages claim 0.85 to 1.3 of the true error, 1.06 on average;
+    the spectral pilot, which does not know its bias, from 0.9 at little noise to 0.5 at much.
+    """
+    return 1.0 + 0.8 / contrast if preset.final is None else 1.0 / 1.06
+
+
+def _rise(value: float, low: float, high: float) -> float:
+    """Go from 0 at low to 1 at high."""
+    return float(np.clip((value - low) / (high - low), 0.0, 1.0))

@@ -1,0 +1,222 @@
+"""The stages of GSF-W, run one after the other on a picture with white noise.
+
+A stage is the paper's EM on the patches of a guide, then an estimator on its soft clusters: spectral
+shrinkage for a pilot (the guide is the noisy picture itself), the Wiener filter for the final stage (the
+guide is the last pilot).  Between pilots some of the noise is fed back; where there is much noise, low
+frequencies are taken from the same method at half size.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.ndimage
+
+from . import estimators
+from .channels import decorrelate, mix
+from .image import Float, Picture
+from .mixture import GaussianMixture, fit_mixture, initial_mixture
+from .noise import contrast
+from .patches import whiten_inside
+from .presets import PRESETS, Preset, Quality, Stage, adapt, calibration
+from .pyramid import halve, replace_coarse
+from .tiles import Pool, cover
+
+_STRENGTH = {True: 3.0, False: 1.0}  # of the pilot's covariance, two-sided and one-sided
+_BLOCK_PIXELS = 2048 * 2048
+_HALO = 48
+
+
+@dataclass(frozen=True)
+class Stages:
+    """What the stages found, (*spatial, channels)."""
+
+    images: tuple[Float, ...]  # pilots, then the final if there is one
+    variance: Float  # of the last image
+    clusters: tuple[GaussianMixture, ...]
+    seconds: Mapping[str, float]
+
+    @property
+    def image(self) -> Float:
+        """The result."""
+        return self.images[-1]
+
+    @property
+    def pilots(self) -> tuple[Float, ...]:
+        """The images before the result."""
+        return self.images[:-1]
+
+    @property
+    def std(self) -> Float:
+        """Standard deviation of the result at each pixel."""
+        return np.sqrt(self.variance)
+
+
+def denoise_in_stages(
+    picture: Picture, sigma: float, quality: Quality, rng: np.random.Generator, pool: Pool
+) -> Stages:
+    """Remove white noise from a picture; channels are decorrelated for it and mixed again after."""
+    if quality not in PRESETS:
+        raise ValueError(f"quality must be one of {', '.join(PRESETS)}, got {quality!r}")
+    if sigma == 0.0:
+        return Stages((picture.noisy,), np.zeros_like(picture.noisy), (), {})
+    preset, ratio = PRESETS[quality], contrast(picture.noisy, sigma)
+    transform = decorrelate(picture.noisy, sigma)
+    with pool:
+        found = _run_in_blocks(picture, transform, sigma, ratio, preset, rng, pool)
+    back, claim = transform.T, np.float32(calibration(preset, ratio) ** 2)
+    images = tuple(mix(image, back) for image in found.images)
+    return replace(found, images=images, variance=claim * mix(found.variance, back**2))
+
+
+def _run_in_blocks(
+    picture: Picture,
+    transform: Float,
+    sigma: float,
+    ratio: float,
+    preset: Preset,
+    rng: np.random.Generator,
+    pool: Pool,
+) -> Stages:
+    """Run the stages, block by block if the picture is large; blocks overlap and are blended."""
+    usable = None if picture.valid is None else picture.usable
+    blocks = cover(picture.spatial, _BLOCK_PIXELS, _HALO)
+    if len(blocks) == 1:
+        return _run(mix(picture.noisy, transform), usable, sigma, ratio, preset, rng, pool)
+    images = [np.zeros_like(picture.noisy) for _ in preset.stages]
+    variance = np.zeros_like(picture.noisy)
+    seconds: dict[str, float] = {}
+    for number, (block, own_rng) in enumerate(zip(blocks, rng.spawn(len(blocks)), strict=True)):
+        pool.part = f"block {number + 1} of {len(blocks)}: "
+        observed = None if usable is None else usable[block.outer]
+        part = mix(picture.noisy[block.outer], transform)
+        found = _run(part, observed, sigma, ratio, preset, own_rng, pool)
+        ramp = block.ramp[..., np.newaxis]
+        for image, own in zip(images, found.images, strict=True):
+            image[block.outer] += ramp * own
+        variance[block.outer] += ramp * found.variance
+        seconds = {name: seconds.get(name, 0.0) + t for name, t in found.seconds.items()}
+    return Stages(tuple(images), variance, found.clusters, seconds)
+
+
+def _run(
+    noisy: Float,
+    usable: Float | None,
+    sigma: float,
+    ratio: float,
+    preset: Preset,
+    rng: np.random.Generator,
+    pool: Pool,
+) -> Stages:
+    """Run the stages on decorrelated channels (*spatial, channels); a tiny picture is mirrored first."""
+    plan = adapt(preset, ratio, noisy.ndim - 1)
+    smallest = max(stage.patch_size for stage in plan.stages) + 4
+    padding = [(0, max(0, smallest - size)) for size in noisy.shape[:-1]]
+    if any(after for _, after in padding):
+        crop = tuple(slice(0, size) for size in noisy.shape[:-1])
+        noisy = np.pad(noisy, [*padding, (0, 0)], mode="symmetric")
+        usable = None if usable is None else np.pad(usable, padding, mode="symmetric")
+        found = _run(noisy, usable, sigma, ratio, preset, rng, pool)
+        cropped = tuple(image[crop] for image in found.images)
+        return replace(found, images=cropped, variance=found.variance[crop])
+    images: list[Float] = []
+    clusters: list[GaussianMixture] = []
+    seconds: dict[str, float] = {}
+    coarse = None
+    if plan.coarse > 0.0:
+        with _clock(seconds, "coarse"):
+            coarse = _denoise_at_half_size(noisy, usable, sigma, preset, rng, pool)
+    for number, stage in enumerate(plan.pilots):
+        with _clock(seconds, f"pilot {number + 1}"):
+            target = noisy
+            if number > 0:  # noise feedback
+                target = images[-1] + np.float32(stage.feedback) * (noisy - images[-1])
+            level = stage.feedback * sigma
+            image, variance, mixture = _stage(target, None, usable, level, stage, rng, pool)
+            if number == 0 and coarse is not None:
+                image = replace_coarse(image, coarse, plan.coarse)
+        images.append(image)
+        clusters.append(mixture)
+    if plan.final is not None:
+        with _clock(seconds, "final"):
+            image, variance, mixture = _stage(
+                noisy, images[-1], usable, sigma, plan.final, rng, pool
+            )
+            if coarse is not None:
+                image = replace_coarse(image, coarse, plan.coarse_final)
+        images.append(image)
+        clusters.append(mixture)
+    return Stages(tuple(images), variance, tuple(clusters), seconds)
+
+
+def _denoise_at_half_size(
+    noisy: Float,
+    usable: Float | None,
+    sigma: float,
+    preset: Preset,
+    rng: np.random.Generator,
+    pool: Pool,
+) -> Float:
+    """Denoise at half size, where there is less noise."""
+    small = halve(noisy)
+    observed = None if usable is None else halve(usable[..., np.newaxis])[..., 0]
+    level = sigma * 0.5 ** ((noisy.ndim - 1) / 2)
+    part, pool.part = pool.part, f"{pool.part}half size: "
+    found = _run(small, observed, level, contrast(small, level), preset, rng, pool)
+    pool.part = part
+    return found.image
+
+
+def _stage(
+    noisy: Float,
+    pilot: Float | None,
+    usable: Float | None,
+    sigma: float,
+    stage: Stage,
+    rng: np.random.Generator,
+    pool: Pool,
+) -> tuple[Float, Float, GaussianMixture]:
+    """Cluster the guide's patches, estimate each channel; return image, variance, mixture."""
+    guide = noisy if pilot is None else pilot
+    features = whiten_inside(guide, stage.patch_size, stage.h_s, stage.h_r * sigma)
+    weight = None
+    if usable is not None:  # the share of each patch that was observed
+        share = scipy.ndimage.uniform_filter(usable, stage.patch_size, mode="reflect")
+        half = stage.patch_size // 2
+        inside = tuple(slice(half, half + size) for size in features.spatial)
+        weight = np.ascontiguousarray(share[inside])
+    n_clusters = max(1, round(features.n_pixels / stage.pixels_per_cluster))
+    start = initial_mixture(features, n_clusters, rng)
+    fit = fit_mixture(
+        features, start, pool, max_iter=stage.iterations, tol=-np.inf, weight=weight,
+        thin=stage.thin, reach=stage.reach, least_mass=0.01,
+    )  # fmt: skip
+    members = estimators.find_members(
+        features, fit.mixture, fit.near, pool, most=stage.most, temper=stage.temper, weight=weight
+    )
+    results = []
+    for c in range(noisy.shape[-1]):
+        plane = np.ascontiguousarray(noisy[..., c])
+        if pilot is None:
+            results.append(estimators.spectral(plane, members, sigma, pool))
+        else:
+            result = estimators.wiener(
+                plane, np.ascontiguousarray(pilot[..., c]), members, sigma, pool,
+                both_sides=stage.both_sides, strength=_STRENGTH[stage.both_sides],
+            )  # fmt: skip
+            results.append(result)
+    image = np.stack([r.image for r in results], axis=-1)
+    variance = np.stack([r.variance for r in results], axis=-1)
+    return image, variance, fit.mixture
+
+
+@contextmanager
+def _clock(seconds: dict[str, float], name: str) -> Iterator[None]:
+    """Note how long it took."""
+    began = time.perf_counter()
+    yield
+    seconds[name] = time.perf_counter() - began
