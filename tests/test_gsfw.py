@@ -119,3 +119,13 @@ def test_strength_scales_the_noise_level(scene) -> None:
         denoise(noisy, SIGMA, strength=0)
     with pytest.raises(ValueError, match="quality must be one of"):
         denoise(noisy, SIGMA, quality="perfect")
+
+
+@pytest.mark.parametrize("quality", PRESETS)
+def test_pure_noise_becomes_smooth_without_blotches(quality) -> None:
+    """Nothing but noise: the coarser pictures end, and low frequencies are clean too."""
+    noisy = np.random.default_rng(0).standard_normal((96, 110))
+    denoised = denoise_gsfw(noisy, 1.0, quality=quality)
+    blocks = denoised[:96, :96].reshape(6, 16, 6, 16).mean(axis=(1, 3))
+    assert denoised.std() < 0.25
+    assert blocks.std() < 0.1

@@ -127,7 +127,7 @@ def _run(
     clusters: list[GaussianMixture] = []
     seconds: dict[str, float] = {}
     coarse = None
-    if plan.coarse > 0.0:
+    if plan.coarse > 0.0 and min(noisy.shape[:-1]) >= 2 * smallest:
         with _clock(seconds, "coarse"):
             coarse = _denoise_at_half_size(noisy, usable, sigma, preset, rng, pool)
     for number, stage in enumerate(plan.pilots):
