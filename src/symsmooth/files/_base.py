@@ -89,6 +89,9 @@ class ImageFile:
 
     def with_channels(self, axis: int | None) -> ImageFile:
         """Return the same pixels with another axis, or none, called that of the channels."""
+        ndim = self.pixels.ndim
+        if self.format in ("NPY", "ZARR", "") and self.axes == plain_axes(ndim, self.channel_axis):
+            return replace(self, channel_axis=axis, axes="")  # nobody had named them
         letters = ["Q" if letter in CHANNELS else letter for letter in self.axes]
         if axis is not None:
             letters[axis] = "C"

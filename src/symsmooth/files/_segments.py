@@ -116,6 +116,7 @@ def put_skeleton(handle: BinaryIO, skeleton: Skeleton) -> None:
         handle.seek(start)
         handle.write(piece)
     handle.flush()
+    handle.seek(0)
 
 
 class Segments:
