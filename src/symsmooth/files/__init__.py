@@ -258,7 +258,8 @@ def _module(format: str) -> Any:
     try:
         return importlib.import_module(f".{_MODULES[format]}", __name__)
     except ModuleNotFoundError as error:
-        extra = _EXTRAS.get(error.name or "")
-        if extra is None:
+        library = (error.name or "").partition(".")[0]
+        if library not in _EXTRAS:
             raise
-        raise FileError(f"{format} needs {error.name}; pip install 'symsmooth[{extra}]'") from error
+        extra = _EXTRAS[library]
+        raise FileError(f"{format} needs {library}; pip install 'symsmooth[{extra}]'") from error

@@ -127,13 +127,15 @@ class Segments:
     level : tifffile.TiffPageSeries
     handle : binary file
         The file itself, open for writing too if it is written to.
+    blank : bool
+        Whether the file is a skeleton: segments are empty until they are written.
     """
 
-    def __init__(self, level: Any, handle: BinaryIO) -> None:
+    def __init__(self, level: Any, handle: BinaryIO, *, blank: bool = False) -> None:
         page = level.keyframe
         self.shape: tuple[int, ...] = tuple(level.shape)
         self.dtype = level.dtype.newbyteorder("=")
-        self.level, self.page, self.handle = level, page, handle
+        self.level, self.page, self.handle, self.blank = level, page, handle, blank
         self.moved: dict[tuple[int, int], tuple[int, int]] = {}  # page, segment: offset, count
         self._lock = threading.RLock()
         if page.is_tiled:
@@ -199,10 +201,10 @@ class Segments:
         pixels = np.ascontiguousarray(pixels, dtype=self.dtype)
         for page, index, inside, outside in self._overlaps(box, pixels):
             with self._lock:
-                old = self._decoded(page, index)
                 full = np.zeros(self._full_shape(index), self.dtype)
-                if outside.size < old.size:
-                    full[tuple(slice(0, n) for n in old.shape)] = old
+                valid = self._valid(index)
+                if outside.size < np.prod([part.stop for part in valid]):
+                    full[valid] = self._decoded(page, index)
                 full[inside] = outside
                 self._store(page, index, _encoder(self.page)(full))
 
@@ -249,20 +251,27 @@ class Segments:
         table = self.level.pages[page]
         return table.dataoffsets[index], table.databytecounts[index]
 
+    def _valid(self, index: int) -> Box:
+        """Return the part of a segment that is not padding."""
+        cell = np.unravel_index(index, self._grid[:4])[1:]
+        starts = [*(int(i) * p for i, p in zip(cell, self._piece[1:4], strict=True)), 0]
+        ends = zip(starts, self._piece[1:], self.page.shaped[1:], strict=True)
+        return tuple(slice(0, min(p, n - start)) for start, p, n in ends)
+
     def _decoded(self, page: int, index: int) -> Array:
         """Return a segment without padding; one that was never written is 0."""
+        valid = self._valid(index)
+        if self.blank and self.page.compression != 1 and (page, index) not in self.moved:
+            return np.zeros([part.stop for part in valid], self.dtype)
         with self._lock:
             offset, count = self._where(page, index)
             self.handle.seek(offset)
             data = self.handle.read(count) if offset and count else None
         tables = self.page.jpegtables
-        segment, start, shape = self.page.decode(data, index, jpegtables=tables)
-        valid = [
-            min(n, s - a) for n, s, a in zip(shape, self.page.shaped[1:], start[1:], strict=True)
-        ]
+        segment, _, _ = self.page.decode(data, index, jpegtables=tables)
         if segment is None:
-            return np.zeros(valid, self.dtype)
-        return np.asarray(segment[tuple(slice(0, n) for n in valid)])
+            return np.zeros([part.stop for part in valid], self.dtype)
+        return np.asarray(segment[valid])
 
     def _store(self, page: int, index: int, data: bytes) -> None:
         """Write a coded segment: into its old place once, if it fits, else at the end."""

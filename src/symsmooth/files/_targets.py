@@ -117,7 +117,7 @@ class TiffTarget(Target):
         self._handle = open(part, "r+b")  # noqa: SIM115  (closed when finished or abandoned)
         self._tiff = tifffile.TiffFile(part)
         self._series, self._how = whole_series(self._tiff)[0], how
-        segments = Segments(self._series, self._handle)
+        segments = Segments(self._series, self._handle, blank=True)
         for line in lines_of(log):
             segments.moved |= {(p, i): (at, n) for p, i, at, n in line.get("moved", [])}
         self._logged = set(segments.moved.items())
@@ -138,7 +138,7 @@ class TiffTarget(Target):
         self._pixels.finish()
         above = self._pixels
         for level in self._series.levels[1:]:
-            segments = Segments(level, self._handle)
+            segments = Segments(level, self._handle, blank=True)
             build(above, segments, self._how)  # type: ignore[arg-type]
             segments.finish()
             above = segments

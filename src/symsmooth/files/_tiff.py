@@ -244,7 +244,7 @@ def _rewrite(handle: BinaryIO, images: Sequence[ImageFile]) -> bool:
             if image.details["inverted"]:
                 pixels = ~pixels
             for level in series.levels:
-                segments = Segments(level, handle)
+                segments = Segments(level, handle, blank=True)
                 if level is series:
                     segments[tuple(slice(0, n) for n in level.shape)] = pixels
                 else:
