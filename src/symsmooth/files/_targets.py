@@ -78,8 +78,12 @@ class Target:
     def _complete(self, note: str) -> None:
         """Do what is left to do when all pixels are there."""
 
+    def close(self) -> None:
+        """Let go of the files; what was written stays under its hidden name."""
+
     def abandon(self) -> None:
         """Remove what was written."""
+        self.close()
         remove(self._part)
         remove(self._log)
 
@@ -92,10 +96,15 @@ class Target:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is None and self._part.exists():
-            self.finish()
-        elif kind is not None and not self._resume:
-            self.abandon()
+        whole = False
+        try:
+            if kind is None and self._part.exists():
+                self.finish()
+            whole = kind is None
+        finally:
+            if not whole and not self._resume:
+                self.abandon()
+            self.close()
 
 
 class NpyTarget(Target):
@@ -142,18 +151,16 @@ class TiffTarget(Target):
             build(above, segments, self._how)  # type: ignore[arg-type]
             segments.finish()
             above = segments
-        self._tiff.close()
         if note:
             add_software(self._handle, note)
         self._handle.flush()
         os.fsync(self._handle.fileno())
-        self._handle.close()
+        self.close()
 
-    def abandon(self) -> None:
-        """Close and remove what was written."""
+    def close(self) -> None:
+        """Let go of the file; what was written stays under its hidden name."""
         self._tiff.close()
         self._handle.close()
-        super().abandon()
 
 
 class ZarrTarget(Target):

@@ -171,7 +171,7 @@ def create(folder: Path, shape: Sequence[int], dtype: Any, axes: str) -> Any:
         shape=tuple(shape),
         chunks=chunks,
         dtype=dtype,
-        dimension_names=[letter.lower() for letter in axes],
+        dimension_names=list(axes.replace("S", "C").lower()),
         overwrite=True,
     )
 
