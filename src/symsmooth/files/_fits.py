@@ -26,7 +26,11 @@ _WIDTH = 72  # letters of a HISTORY card
 def read(path: Path, format: str) -> list[ImageFile]:
     """Read all images; what is not an image goes into the details of the first."""
     options: Any = {"do_not_scale_image_data": True, "disable_image_compression": False}
-    with quietly(), fits.open(path, memmap=False, **options) as opened:
+    with (
+        quietly(),
+        open(path, "rb") as handle,
+        fits.open(handle, memmap=False, **options) as opened,
+    ):
         size = path.stat().st_size
         parts: list[bytes | None] = []
         images: list[ImageFile] = []

@@ -119,6 +119,28 @@ def put_skeleton(handle: BinaryIO, skeleton: Skeleton) -> None:
     handle.seek(0)
 
 
+def _pieces(page: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shape of a page's segments, and how many there are along each axis.
+
+    A page is (planes of samples, depth, length, width, samples).
+    """
+    if page.is_tiled:
+        piece = (1, page.tiledepth, page.tilelength, page.tilewidth, page.shaped[4])
+    else:
+        piece = (1, 1, min(page.rowsperstrip, page.shaped[2]), *page.shaped[3:])
+    if min(piece) < 1:
+        raise FileError("has segments without pixels: damaged")
+    return piece, tuple(-(-n // p) for n, p in zip(page.shaped, piece, strict=True))
+
+
+def count_segments(page: Any) -> int:
+    """Return the number of segments a page must have."""
+    count = 1
+    for n in _pieces(page)[1]:
+        count *= int(n)
+    return count
+
+
 class Segments:
     """One level of an image in an open TIFF file, read and written by boxes; threads may share it.
 
@@ -138,19 +160,13 @@ class Segments:
         self.level, self.page, self.handle, self.blank = level, page, handle, blank
         self.moved: dict[tuple[int, int], tuple[int, int]] = {}  # page, segment: offset, count
         self._lock = threading.RLock()
-        if page.is_tiled:
-            piece = (1, page.tiledepth, page.tilelength, page.tilewidth, page.shaped[4])
-        else:
-            piece = (1, 1, min(page.rowsperstrip, page.shaped[2]), *page.shaped[3:])
-        self._piece = piece
-        self._grid = tuple(-(-n // p) for n, p in zip(page.shaped, piece, strict=True))
+        self._piece, self._grid = _pieces(page)
         self._lead, self._place = self._match_axes()
 
     def _match_axes(self) -> tuple[int, list[int | None]]:
         """Return how many axes count pages, and for the others which axis of a page they are.
 
-        A page is (planes of samples, depth, length, width, samples); an image leaves out some of
-        those that are 1.
+        An image leaves out some axes of a page that are 1.
         """
         page_shape = self.page.shaped
         axes: list[int | None] = []

@@ -21,7 +21,7 @@ import tifffile
 from ._base import Array, FileError, ImageFile, channels_of, check_claim, native, quietly
 from ._ifd import add_software
 from ._pyramid import build, how_reduced
-from ._segments import Segments, can_rewrite, put_skeleton, take_skeleton
+from ._segments import Segments, can_rewrite, count_segments, put_skeleton, take_skeleton
 
 logging.getLogger("tifffile").addHandler(logging.NullHandler())  # its complaints become errors
 
@@ -144,9 +144,12 @@ def check_pages(series: Any) -> None:
     """Refuse a file that ends before its pixels do."""
     file_size = series.keyframe.parent.filehandle.size
     for level in series.levels:
+        n_segments = count_segments(level.keyframe)
         for page in level.pages:
             if page is None:
                 raise FileError("lacks some of its pages")
+            if level.dataoffset is None and len(page.dataoffsets) < n_segments:
+                raise FileError("lacks some of the places of its pixels: damaged")
             for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
                 if start + count > file_size:
                     raise FileError("is truncated: it ends before its pixels do")

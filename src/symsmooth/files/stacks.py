@@ -68,6 +68,8 @@ def cut(image: ImageFile, third: Third = "auto") -> Stack:
         channel_axis %= image.pixels.ndim
     spatial = _plane(axes, channel_axis)
     depth = _third_axis(image, third, spatial, channel_axis)
+    if depth is not None and image.pixels.shape[depth] == 1:
+        depth = None  # a volume of one slice is a picture
     kept = {*spatial, channel_axis, depth}
     ranges = [
         [slice(None)] if i in kept else list(range(n)) for i, n in enumerate(image.pixels.shape)
