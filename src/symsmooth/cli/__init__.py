@@ -146,7 +146,7 @@ def noise(inputs: Inputs, channel_axis: Axis = "auto", as_json: AsJson = False) 
             images = work.open_file(source, axis)
             return [_noise_line(source, image, as_json) for image in images]
 
-        _for_each([Path(name) for name in inputs], work_on)
+        _for_each([path for name in inputs for path, _ in batch.expand(name)], work_on)
 
 
 def _noise_line(source: Path, image: ImageFile, as_json: bool) -> str:

@@ -71,7 +71,7 @@ def is_folder_name(out: str) -> bool:
     return Path(out).is_dir() and Path(out).suffix.lower() != ".zarr"
 
 
-def expand(name: str, out: Path) -> Iterator[tuple[Path, Path]]:
+def expand(name: str, out: Path | None = None) -> Iterator[tuple[Path, Path]]:
     """Yield the files a name or pattern stands for, each with its place below the output folder.
 
     What is inside a Zarr is no file of its own; what is in the output folder is no input.
@@ -94,9 +94,9 @@ def expand(name: str, out: Path) -> Iterator[tuple[Path, Path]]:
         raise UsageError(f"no file matches {name}")
 
 
-def _inside(path: Path, folder: Path) -> bool:
-    """Whether a file lies in a folder, that of the pattern's own root aside."""
-    return folder.is_dir() and folder.resolve() in path.resolve().parents
+def _inside(path: Path, folder: Path | None) -> bool:
+    """Whether a file lies in the output folder."""
+    return folder is not None and folder.is_dir() and folder.resolve() in path.resolve().parents
 
 
 def run(

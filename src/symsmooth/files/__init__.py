@@ -72,6 +72,7 @@ _SIGNATURES = (
     (b"\x93NUMPY", "NPY"),
 )
 _IN_ZARR = ("zarr.json", ".zarray", ".zgroup")
+_AGAIN = "if another program opens it, save it again there"
 _ONE_IMAGE = ("PNG", "JPEG", "BMP", "WEBP", "NPY")
 _EXTRAS = {"astropy": "fits", "zarr": "dask"}  # what must be installed for some formats
 
@@ -106,7 +107,7 @@ def read_images(path: str | os.PathLike[str]) -> list[ImageFile]:
     except MemoryError as error:
         raise FileError(f"{file}: claims more pixels than memory can hold") from error
     except Exception as error:  # a damaged file can raise anything in a decoder
-        raise FileError(f"{file}: cannot be read: {one_line(error)}") from error
+        raise FileError(f"{file}: cannot be read: {one_line(error)}; {_AGAIN}") from error
 
 
 def read_image(path: str | os.PathLike[str]) -> ImageFile:

@@ -144,6 +144,8 @@ def memory() -> int:
 
 def one_line(error: BaseException) -> str:
     """Return an exception's message on one line, or its name if it has none."""
+    if isinstance(error, KeyError):
+        return f"{error} is missing or unknown"
     return " ".join(str(error).split()) or type(error).__name__
 
 

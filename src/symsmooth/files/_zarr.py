@@ -87,8 +87,10 @@ def open_array(path: Path, name: str, mode: Any) -> Any:
 
 def check_array(array: Any, folder: Path) -> None:
     """Refuse an array that is not what it claims: chunks or sizes no such store can have."""
-    if array.dtype.kind not in "uif" or 0 in array.shape:
-        native(np.empty(0 if 0 in array.shape else 1, array.dtype))
+    if array.dtype.kind not in "uif":
+        raise FileError(f"holds {array.dtype} values; save it as integers or floats")
+    if 0 in array.shape:
+        raise FileError(f"holds no pixel: its shape is {array.shape}")
     chunk = array.dtype.itemsize
     for n in array.chunks:
         chunk *= int(n)
