@@ -331,7 +331,7 @@ def test_no_input_is_wrong_usage(run: Run) -> None:
         (["denoise", "a.png", "-o", "o.png", "--sigma", "x"], 2),
         (["frobnicate"], 2),
         (["noise", "none.png"], 1),
-        (["noise", "a\nb\x1b[31m.png"], 1),
+        (["noise", "a\nb\x1b[31m.png"], 2),
     ],
 )
 def test_main_says_errors_on_one_line(
