@@ -151,7 +151,7 @@ def test_the_seed_is_0_unless_given(run: Run, picture: Path) -> None:
     assert CALLS[0].rng == 0
 
 
-@pytest.mark.parametrize(("given", "axis"), [("auto", 2), ("0", 0), ("-1", -1), ("none", None)])
+@pytest.mark.parametrize(("given", "axis"), [("auto", 2), ("0", 0), ("-1", 2), ("none", None)])
 def test_channel_axis_is_the_files_unless_given(
     run: Run, tmp_path: Path, given: str, axis: int | None
 ) -> None:
@@ -331,7 +331,7 @@ def test_no_input_is_wrong_usage(run: Run) -> None:
         (["denoise", "a.png", "-o", "o.png", "--sigma", "x"], 2),
         (["frobnicate"], 2),
         (["noise", "none.png"], 1),
-        (["noise", "a\nb\x1b[31m.png"], 1),
+        (["noise", "a\nb\x1b[31m.png"], 2),
     ],
 )
 def test_main_says_errors_on_one_line(

@@ -20,7 +20,15 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from symsmooth import files
-from symsmooth.files import FileError, ImageFile, check_writable, read_image, write_image
+from symsmooth.files import (
+    FileError,
+    ImageFile,
+    check_writable,
+    read_image,
+    read_images,
+    write_image,
+    write_images,
+)
 
 Array = np.ndarray[Any, Any]
 rng = np.random.default_rng(0)
@@ -166,20 +174,39 @@ def test_one_bit_pictures_become_8_bit_grey(tmp_path: Path) -> None:
         np.testing.assert_array_equal(image.pixels, bits * np.uint8(255))
 
 
-def test_16_bit_colour_png_is_refused_not_cut_to_8_bits(tmp_path: Path) -> None:
-    rows = b"".join(b"\0" + random_pixels((4, 3), "u2").tobytes() for _ in range(5))
-    chunks = [(b"IHDR", struct.pack(">IIBBBBB", 4, 5, 16, 2, 0, 0, 0))]
-    chunks += [(b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
+@pytest.mark.parametrize("interlaced", [False, True])
+@pytest.mark.parametrize(("colour_type", "samples"), [(2, 3), (4, 2), (6, 4)])
+def test_16_bit_colour_png_keeps_all_bits(
+    tmp_path: Path, colour_type: int, samples: int, interlaced: bool
+) -> None:
+    """Pillow would drop the lower 8 bits without a word."""
+    stored = random_pixels((8, 8, samples), "u2")
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in stored)
+    if interlaced:  # the seven passes of Adam7
+        starts = [(0, 0), (0, 4), (4, 0), (0, 2), (2, 0), (0, 1), (1, 0)]
+        steps = [(8, 8), (8, 8), (8, 4), (4, 4), (4, 2), (2, 2), (2, 1)]
+        passes = [stored[y::dy, x::dx] for (y, x), (dy, dx) in zip(starts, steps, strict=True)]
+        rows = b"".join(b"\0" + row.astype(">u2").tobytes() for part in passes for row in part)
+    header = struct.pack(">IIBBBBB", 8, 8, 16, colour_type, 0, 0, interlaced)
+    path = tmp_path / "deep.png"
+    path.write_bytes(png_of([(b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]))
+    image = read_image(path)
+    assert image.pixels.dtype == np.uint16
+    back = round_trip(image, tmp_path / "out.png")
+    assert_same(back, image)
+    together = image.pixels.reshape(8, 8, -1)
+    if image.alpha is not None:
+        together = np.dstack([together, image.alpha])
+    np.testing.assert_array_equal(together, stored)
+
+
+def png_of(chunks: list[tuple[bytes, bytes]]) -> bytes:
+    """Return a PNG of these chunks."""
     data = b"\x89PNG\r\n\x1a\n"
     for kind, body in chunks:
         data += struct.pack(">I", len(body)) + kind + body
         data += struct.pack(">I", zlib.crc32(kind + body))
-    path = tmp_path / "deep.png"
-    path.write_bytes(data)
-    with Image.open(path) as opened:
-        assert np.asarray(opened).dtype == np.uint8  # what would happen without a word
-    with pytest.raises(FileError, match=r"16-bit RGB PNG.*TIFF"):
-        read_image(path)
+    return data
 
 
 def test_exif_orientation_turns_the_picture_upright(tmp_path: Path) -> None:
@@ -337,6 +364,11 @@ def test_a_thumbnail_is_not_a_second_image_but_another_picture_is(tmp_path: Path
     np.testing.assert_array_equal(read_image(tmp_path / "thumb.tif").pixels, pixels)
     with pytest.raises(FileError, match="holds 2 images"):
         read_image(tmp_path / "two.tif")
+    both = read_images(tmp_path / "two.tif")
+    assert [image.pixels.shape for image in both] == [(8, 8), (5, 3)]
+    write_images(tmp_path / "out.tif", both)
+    for old, new in zip(both, read_images(tmp_path / "out.tif"), strict=True):
+        assert_same(new, old)
 
 
 # --- .npy and formats apart from names -----------------------------------------------------------
@@ -371,7 +403,8 @@ def test_content_decides_the_format_not_the_name(tmp_path: Path) -> None:
     [
         ("a.jpg", ImageFile(np.zeros((4, 4), np.float32), None, None, ""), "float32.*.tif or .npy"),
         ("a.png", ImageFile(np.zeros((4, 4), np.float64), None, None, ""), "float64.*.tif or .npy"),
-        ("a.png", ImageFile(np.zeros((4, 4, 3), np.uint16), 2, None, ""), "uint16 RGB.*.tif"),
+        ("a.jpg", ImageFile(np.zeros((4, 4, 3), np.uint16), 2, None, ""), "uint16 RGB.*.png"),
+        ("a.fits", ImageFile(np.zeros((4, 4), np.float16), None, None, ""), "float16.*.tif"),
         ("a.bmp", ImageFile(np.zeros((4, 4), np.uint16), None, None, ""), "uint16 grey.*.png"),
         ("a.webp", ImageFile(np.zeros((4, 4), np.int32), None, None, ""), "int32.*.tif"),
         ("a.png", ImageFile(np.zeros((4, 4, 4), np.uint8), None, None, ""), "2-D.*.tif"),
@@ -400,7 +433,7 @@ def test_what_cannot_be_written_is_refused_with_what_would_work(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["a.jpg", "a.bmp", "a.npy"])
+@pytest.mark.parametrize("name", ["a.jpg", "a.bmp", "a.npy", "a.fits", "a.zarr"])
 def test_alpha_is_never_dropped_without_a_word(tmp_path: Path, name: str) -> None:
     image = ImageFile(np.zeros((4, 4, 3), np.uint8), 2, np.zeros((4, 4), np.uint8), "PNG")
     with pytest.raises(FileError, match=r"no alpha channel; write to \.png"):
@@ -552,7 +585,7 @@ def test_animations_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("disk full"), MemoryError])
-@pytest.mark.parametrize("name", ["a.png", "a.tif", "a.npy"])
+@pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.tif", "a.fits", "a.npy"])
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Any, name: str
 ) -> None:
@@ -560,8 +593,8 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(
     path.write_bytes(b"old")
     real_write = files._module(files._SUFFIXES[path.suffix]).write
 
-    def fail_at_the_end(handle: Any, image: ImageFile, format: str) -> None:
-        real_write(handle, image, format)
+    def fail_at_the_end(place: Any, images: list[ImageFile], format: str, note: str) -> None:
+        real_write(place, images, format, note)
         assert len(list(tmp_path.iterdir())) == 2  # the half-written file is there, beside the old
         raise error
 

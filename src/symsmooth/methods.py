@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from .automatic import denoise
 from .filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
 from .gsf import denoise_gsf
@@ -25,3 +28,14 @@ METHODS: Mapping[str, Callable[..., Array]] = MappingProxyType(
         "gsfw": denoise_gsfw,
     }
 )
+
+
+def identity(
+    image: ArrayLike, sigma: float | None = None, *, channel_axis: int | None = None
+) -> Array:
+    """Return a copy of the image: to see what reading and writing a file alone does to it."""
+    return np.array(image)
+
+
+UNLISTED: Mapping[str, Callable[..., Array]] = MappingProxyType({"identity": identity})
+"""No denoisers: the command line knows them by name but does not show them."""

@@ -11,15 +11,19 @@ import json
 import math
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import work
+from . import batch, work
 from .options import UsageError, own_options, parse_options, split_arguments
+
+if TYPE_CHECKING:
+    from ..files import ImageFile
 
 DEFAULT_METHODS = ("denoise", "gsf")  # the first of these that METHODS has
 DEMO_FOLDER = Path("symsmooth-demo")
@@ -78,13 +82,29 @@ def denoise(
         float | None, typer.Option(help="Noise level in the image's units; else estimated.")
     ] = None,
     channel_axis: Axis = "auto",
+    volume: Annotated[
+        bool, typer.Option("--volume", help="A stack is a volume: denoise it in 3-D.")
+    ] = False,
+    slices: Annotated[
+        bool, typer.Option("--slices", help="A volume is a stack: denoise it slice by slice.")
+    ] = False,
+    time: Annotated[
+        bool, typer.Option("--time", help="Time is the third dimension of a series.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Files at a time.")] = 1,
     workers: Annotated[int | None, typer.Option(min=1, help="Threads; else all cores.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
     as_json: AsJson = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print errors only.")] = False,
     overwrite: Overwrite = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Skip files whose output exists.")
+    ] = False,
 ) -> None:
-    """Denoise files.  Takes the method's own options too, such as --n-clusters 300."""
+    """Denoise files.  Takes the method's own options too, such as --n-clusters 300.
+
+    IN may be a pattern in quotes, such as 'folder/**/*.tif': the folders are kept below OUT.
+    """
     with _handling_errors():
         names, given = split_arguments(inputs)
         if sigma is not None and not (math.isfinite(sigma) and sigma >= 0):
@@ -92,23 +112,28 @@ def denoise(
         axis = work.parse_channel_axis(channel_axis)
         method, function = _find_method(method)
         options = parse_options(method, function, given)
-        targets = work.plan_outputs(names, out, overwrite)
-        job = work.Job(method, function, options, sigma, axis, workers, seed)
-        show_bar = sys.stderr.isatty() and not (as_json or quiet)
+        third = work.parse_third_axis(volume, slices, time)
+        plan = batch.plan_outputs(names, out, overwrite, resume)
+        workers = work.share_of_cores(workers, min(jobs, len(plan.targets)))
+        job = work.Job(method, function, options, sigma, axis, workers, seed, third)
+        show_bar = sys.stderr.isatty() and not (as_json or quiet) and jobs == 1
+        stop = threading.Event()
 
         def tell(text: str) -> None:
             if not quiet:
                 _say(f"symsmooth: {text}", err=True)
 
-        def work_on(source: Path) -> str | None:
-            with (
-                work.telling_of_compilation(tell),
-                _progress_bar(source.name, show_bar) as progress,
-            ):
-                report = work.denoise_file(source, targets[source], job, progress)
-            return json.dumps(report.as_json()) if as_json else report.as_line()
+        def work_on(source: Path) -> list[str]:
+            with _progress_bar(source.name, show_bar) as progress:
+                heeding = work.stopping(stop, progress) if jobs > 1 else progress
+                report = work.denoise_file(source, plan.targets[source], job, heeding)
+            return [json.dumps(report.as_json()) if as_json else report.as_line()]
 
-        _for_each(list(targets), work_on, quiet and not as_json)
+        if plan.done:
+            total = len(plan.done) + len(plan.targets)
+            tell(f"skipped {len(plan.done)} of {total} files: their output exists")
+        with work.telling_of_compilation(tell):
+            _for_each(list(plan.targets), work_on, quiet and not as_json, jobs, stop)
 
 
 @app.command()
@@ -117,18 +142,26 @@ def noise(inputs: Inputs, channel_axis: Axis = "auto", as_json: AsJson = False) 
     with _handling_errors():
         axis = work.parse_channel_axis(channel_axis)
 
-        def work_on(source: Path) -> str:
-            image = work.open_file(source, axis)
-            sigma, span = work.noise_of(image), work.range_of(image)
-            percent = 100 * sigma / span if span else 0.0
-            if as_json:
-                told = {"input": str(source), "sigma": sigma, "percent": percent, "range": span}
-                kind = {"shape": list(image.pixels.shape), "dtype": str(image.pixels.dtype)}
-                return json.dumps(told | kind)
-            size = work.size_of(image)
-            return f"{source}: {size}, noise {sigma:.4g}, {percent:.3g} % of the range {span:.6g}"
+        def work_on(source: Path) -> list[str]:
+            images = work.open_file(source, axis)
+            return [_noise_line(source, image, as_json) for image in images]
 
-        _for_each([Path(name) for name in inputs], work_on)
+        _for_each([path for name in inputs for path, _ in batch.expand(name)], work_on)
+
+
+def _noise_line(source: Path, image: ImageFile, as_json: bool) -> str:
+    """Return what is told of the noise of one image."""
+    from ..files.stacks import cut
+
+    stack = cut(image)
+    sigma, span = work.noise_of(image, stack), work.range_of(image)
+    percent = 100 * sigma / span if span else 0.0
+    if as_json:
+        told = {"input": str(source), "sigma": sigma, "percent": percent, "range": span}
+        kind = {"shape": list(image.pixels.shape), "dtype": str(image.pixels.dtype)}
+        return json.dumps(told | kind)
+    size = work.size_of(image, stack)
+    return f"{source}: {size}, noise {sigma:.4g}, {percent:.3g} % of the range {span:.6g}"
 
 
 @app.command()
@@ -197,25 +230,30 @@ def default_method() -> str:
 def _find_method(name: str) -> tuple[str, Callable[..., Any]]:
     """Return a method by name; the default one for an empty name."""
     from .. import METHODS
+    from ..methods import UNLISTED
 
     name = name or default_method()
+    if name in UNLISTED:
+        return name, UNLISTED[name]
     if name not in METHODS:
         raise UsageError(f"there is no method {name!r}; use one of {', '.join(METHODS)}")
     return name, METHODS[name]
 
 
 def _for_each(
-    sources: Sequence[Path], work_on: Callable[[Path], str | None], quiet: bool = False
+    sources: Sequence[Path],
+    work_on: Callable[[Path], list[str]],
+    quiet: bool = False,
+    jobs: int = 1,
+    stop: threading.Event | None = None,
 ) -> None:
-    """Do the files one after another; tell of those that failed at the end, and exit with 1."""
+    """Do the files in order; tell of those that failed at the end, and exit with 1."""
     failures = []
-    for source in sources:
-        try:
-            line = work_on(source)
-        except Exception as error:
-            failures.append(_message(error, source))
+    for source, outcome in batch.run(sources, work_on, jobs, stop or threading.Event()):
+        if isinstance(outcome, Exception):
+            failures.append(_message(outcome, source))
             continue
-        if line and not quiet:
+        for line in outcome if not quiet else []:
             _say(line)
     for failure in failures:
         _complain(failure, 1)

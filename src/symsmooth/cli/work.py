@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import os
+import statistics
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,11 +16,13 @@ from .options import UsageError
 
 if TYPE_CHECKING:
     from ..files import ImageFile
+    from ..files.stacks import Stack, Third
 
 Progress = Callable[[str, int, int], object]
 ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
 
 _FITTED = ("n_clusters", "fidelity")  # what is told of a fit_* result
+_MOST_ESTIMATES = 8  # slices from which the noise level of a stack is taken
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class Job:
     channel_axis: ChannelAxis
     workers: int | None
     seed: int
+    third: Third = "auto"
 
 
 @dataclass(frozen=True)
@@ -42,15 +46,22 @@ class Report:
     source: Path
     target: Path
     image: ImageFile
+    stack: Stack
+    n_images: int
     job: Job
-    sigma: float
+    sigma: float | None
     parameters: Mapping[str, object]
     seconds: float
 
     def as_line(self) -> str:
         """Return all there is to tell, on one line."""
-        origin = "estimated" if self.job.sigma is None else "given"
-        told = [size_of(self.image), self.job.method, f"sigma {self.sigma:.4g} ({origin})"]
+        told = [size_of(self.image, self.stack)]
+        if self.n_images > 1:
+            told.append(f"the first of {self.n_images} images")
+        told.append(self.job.method)
+        if self.sigma is not None:
+            origin = "estimated" if self.job.sigma is None else "given"
+            told.append(f"sigma {self.sigma:.4g} ({origin})")
         for name, value in self.parameters.items():
             told.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")
         told.append(f"{self.seconds:.1f} s")
@@ -58,7 +69,8 @@ class Report:
 
     def as_json(self) -> dict[str, object]:
         """Return the same for a script."""
-        return {
+        more = {"slices": len(self.stack), "images": self.n_images}
+        return {key: n for key, n in more.items() if n > 1} | {
             "input": str(self.source),
             "output": str(self.target),
             "method": self.job.method,
@@ -91,38 +103,94 @@ def telling_of_compilation(tell: Callable[[str], object]) -> Iterator[None]:
         yield
 
 
+def share_of_cores(workers: int | None, jobs: int) -> int | None:
+    """Return the threads of each file when several are done at a time."""
+    if workers is not None or jobs < 2:
+        return workers
+    from ..tiles import default_workers
+
+    return max(default_workers() // jobs, 1)
+
+
+def stopping(event: threading.Event, progress: Progress | None) -> Progress:
+    """Return a callback that ends the work of a thread once Ctrl-C was heard."""
+    from ..tiles import stop_when
+
+    return stop_when(event, progress)
+
+
 def denoise_file(source: Path, target: Path, job: Job, progress: Progress | None) -> Report:
     """Read, make sure that the result can be written, denoise, write."""
-    from ..files import check_writable, write_image
+    from .. import __version__
+    from ..files import check_writable, write_images
+    from ..files.stacks import cut
 
     start = time.perf_counter()
-    image = open_file(source, job.channel_axis)
-    check_writable(target, image)
-    sigma = noise_of(image) if job.sigma is None else job.sigma
-    pixels, learned = _apply(job, image, sigma, progress)
-    write_image(target, pixels, image)
-    parameters = {**job.options, **learned}
-    return Report(source, target, image, job, sigma, parameters, time.perf_counter() - start)
+    images = open_file(source, job.channel_axis)
+    stacks = [cut(image, job.third) for image in images]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    check_writable(target, images)
+    done: list[tuple[ImageFile, float | None, dict[str, object]]] = []
+    for image, stack in zip(images, stacks, strict=True):
+        done.append(_denoise_image(job, image, stack, progress))
+    _, sigma, learned = done[0]
+    level = "" if sigma is None else f" sigma={sigma:.4g}"
+    note = f"symsmooth {__version__}: {job.method}{level}"
+    write_images(target, [image for image, _, _ in done], note)
+    parameters, seconds = {**job.options, **learned}, time.perf_counter() - start
+    what = (images[0], stacks[0], len(images))
+    return Report(source, target, *what, job, sigma, parameters, seconds)
+
+
+def _denoise_image(
+    job: Job, image: ImageFile, stack: Stack, progress: Progress | None
+) -> tuple[ImageFile, float | None, dict[str, object]]:
+    """Denoise one image piece by piece; return it, the noise level, and what the method chose."""
+    import numpy as np
+
+    from ..methods import UNLISTED
+
+    sigma = job.sigma
+    if sigma is None and job.method not in UNLISTED:
+        sigma = noise_of(image, stack)
+    denoised = np.empty_like(image.pixels)
+    learned: dict[str, object] = {}
+    for number, index in enumerate(stack, start=1):
+        piece = image.pixels[index]
+        if not np.isfinite(piece).any():  # an empty frame stays one
+            denoised[index] = piece
+            continue
+        part = f"slice {number} of {len(stack)}: " if len(stack) > 1 else ""
+        report = None if progress is None else _within(part, progress)
+        denoised[index], learned = _apply(job, piece, stack.channel_axis, sigma, report)
+    return replace(image, pixels=denoised), sigma, learned if len(stack) == 1 else {}
+
+
+def _within(part: str, progress: Progress) -> Progress:
+    """Return a callback that says of what a stage is a part."""
+    return lambda stage, done, total: progress(part + stage, done, total)
 
 
 def _apply(
-    job: Job, image: ImageFile, sigma: float, progress: Progress | None
+    job: Job, pixels: Any, channel_axis: int | None, sigma: float | None, progress: Progress | None
 ) -> tuple[Any, dict[str, object]]:
     """Return the denoised pixels, and what the method chose if it has a ``fit_`` that tells."""
     import symsmooth
 
     shared = {
-        "channel_axis": image.channel_axis,
+        "channel_axis": channel_axis,
         "rng": job.seed,
         "workers": job.workers,
         "progress": progress,
     }
     has = inspect.signature(job.function).parameters
     arguments = {name: value for name, value in shared.items() if name in has} | dict(job.options)
+    if job.sigma is None and "noise" in has:
+        sigma = None  # a method with noise models chooses one itself
     fit = getattr(symsmooth, f"fit_{job.method}", None)
     if fit is None:
-        return job.function(image.pixels, sigma, **arguments), {}
-    result = fit(image.pixels, sigma, **arguments)
+        return job.function(pixels, sigma, **arguments), {}
+    result = fit(pixels, sigma, **arguments)
     learned = {name: getattr(result, name) for name in _FITTED if hasattr(result, name)}
     return result.image, {name: _plain(value) for name, value in learned.items()}
 
@@ -132,24 +200,37 @@ def _plain(value: Any) -> object:
     return value.item() if hasattr(value, "item") else value
 
 
-def open_file(source: Path, channel_axis: ChannelAxis) -> ImageFile:
+def open_file(source: Path, channel_axis: ChannelAxis) -> list[ImageFile]:
     """Read a file; a channel axis other than "auto" replaces what the file says."""
-    from ..files import FileError, read_image
+    from ..files import FileError, read_images
 
-    image = read_image(source)
+    images = read_images(source)
     if channel_axis == "auto":
-        return image
-    ndim = image.pixels.ndim
-    if channel_axis is not None and not -ndim <= channel_axis < ndim:
-        raise FileError(f"{source}: has no axis {channel_axis}; its shape is {image.pixels.shape}")
-    return replace(image, channel_axis=channel_axis)
+        return images
+    for image in images:
+        ndim = image.pixels.ndim
+        if channel_axis is not None and not -ndim <= channel_axis < ndim:
+            shape = image.pixels.shape
+            raise FileError(f"{source}: has no axis {channel_axis}; its shape is {shape}")
+    return [image.with_channels(channel_axis) for image in images]
 
 
-def noise_of(image: ImageFile) -> float:
-    """Return the estimated noise level in the image's units."""
+def noise_of(image: ImageFile, stack: Stack) -> float:
+    """Return the estimated noise level in the image's units: the median over some slices."""
+    import numpy as np
+
     import symsmooth
 
-    return float(symsmooth.estimate_sigma(image.pixels, channel_axis=image.channel_axis))
+    step = max(len(stack) // _MOST_ESTIMATES, 1)
+    levels = []
+    for index in stack.pieces[step // 2 :: step]:
+        piece = image.pixels[index]
+        if np.isfinite(piece).any():
+            level = symsmooth.estimate_sigma(piece, channel_axis=stack.channel_axis)
+            levels.append(float(level))
+    if not levels:
+        raise ValueError("has no usable pixel: all are masked or not finite")
+    return statistics.median(levels)
 
 
 def range_of(image: ImageFile) -> float:
@@ -163,36 +244,21 @@ def range_of(image: ImageFile) -> float:
     return float(np.ptp(finite)) if finite.size else 0.0
 
 
-def size_of(image: ImageFile) -> str:
-    """Return width x height (x depth), dtype and channels in words."""
+def size_of(image: ImageFile, stack: Stack) -> str:
+    """Return width x height (x depth), dtype, channels, and how it is cut, in words."""
     size = "x".join(str(n) for n in reversed(image.spatial))
     channels = f" {image.n_channels} channels" if image.channel_axis is not None else ""
-    return f"{size} {image.pixels.dtype}{channels}"
+    cut = f", {len(stack)} slices" if len(stack) > 1 else ""
+    if stack.third:
+        cut = f", {len(stack)} volumes" if len(stack) > 1 else ", volume"
+    return f"{size} {image.pixels.dtype}{channels}{cut}"
 
 
-def plan_outputs(names: Sequence[str], out: str, overwrite: bool) -> dict[Path, Path]:
-    """Return where each input goes; refuse, before any work, what would destroy a file."""
-    if not names:
-        raise UsageError("no input file is given")
-    is_folder = out.endswith(("/", os.sep)) or Path(out).is_dir()
-    if len(names) > 1 and not is_folder:
-        raise UsageError(f"-o {out} must be a folder (existing, or ending in /) for several files")
-    targets: dict[Path, Path] = {}
-    for source in map(Path, names):
-        target = Path(out) / source.name if is_folder else Path(out)
-        if target in targets.values():
-            raise UsageError(f"two inputs would be written to {target}; use two folders")
-        if target.exists() and not overwrite:
-            is_input = source.exists() and target.samefile(source)
-            what = "is the input itself" if is_input else "exists"
-            raise UsageError(f"{target} {what}; give another -o, or --overwrite to replace it")
-        targets[source] = target
-    if is_folder:
-        try:
-            Path(out).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(f"-o {out} cannot be made: {error.strerror}") from error
-    return targets
+def parse_third_axis(volume: bool, slices: bool, time: bool) -> Third:
+    """Return what is said of the third axis, once at most."""
+    if volume + slices + time > 1:
+        raise UsageError("give one of --volume, --slices and --time")
+    return "volume" if volume else "none" if slices else "time" if time else "auto"
 
 
 def parse_channel_axis(text: str) -> ChannelAxis:

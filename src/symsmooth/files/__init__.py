@@ -1,24 +1,39 @@
-"""Read pictures with their bit depth and alpha, and write them back as they came.
+"""Read images with all their metadata, and write them back as they came.
 
 One module a format; each has ``read``, ``refuse`` and ``write``.  A new format is a new module and
 its rows in the tables below.
 
-- ``_pillow``: PNG, JPEG, BMP, WebP
-- ``_tiff``: TIFF, single pages and stacks
+- ``_pillow``: PNG, JPEG, BMP, WebP (with ``_png``, ``_jpeg`` and ``_ifd`` below it)
+- ``_tiff``: TIFF, single pages and stacks, ImageJ's and OME's (with ``_segments`` below it)
+- ``_fits``: FITS, all its images
+- ``_zarr``: Zarr and OME-Zarr
 - ``_npy``: NumPy arrays
+
+``stacks`` cuts an image of many axes into the pictures and volumes that can be denoised;
+``regions`` reads and writes images that do not fit into memory, piece by piece.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ._base import Array, FileError, ImageFile, one_line, replacing
+from ._base import Array, FileError, ImageFile, one_line, replacing, replacing_folder
 
-__all__ = ["FileError", "ImageFile", "check_writable", "read_image", "write_image"]
+__all__ = [
+    "FileError",
+    "ImageFile",
+    "check_writable",
+    "format_of",
+    "read_image",
+    "read_images",
+    "write_image",
+    "write_images",
+]
 
 _MODULES = {
     "PNG": "_pillow",
@@ -26,6 +41,8 @@ _MODULES = {
     "BMP": "_pillow",
     "WEBP": "_pillow",
     "TIFF": "_tiff",
+    "FITS": "_fits",
+    "ZARR": "_zarr",
     "NPY": "_npy",
 }
 _SUFFIXES = {
@@ -36,6 +53,10 @@ _SUFFIXES = {
     ".webp": "WEBP",
     ".tif": "TIFF",
     ".tiff": "TIFF",
+    ".fits": "FITS",
+    ".fit": "FITS",
+    ".fts": "FITS",
+    ".zarr": "ZARR",
     ".npy": "NPY",
 }
 _SIGNATURES = (
@@ -47,27 +68,64 @@ _SIGNATURES = (
     (b"MM\0*", "TIFF"),
     (b"II+\0", "TIFF"),
     (b"MM\0+", "TIFF"),
+    (b"SIMPLE  =", "FITS"),
     (b"\x93NUMPY", "NPY"),
 )
+_IN_ZARR = ("zarr.json", ".zarray", ".zgroup")
+_AGAIN = "if another program opens it, save it again there"
+_ONE_IMAGE = ("PNG", "JPEG", "BMP", "WEBP", "NPY")
+_EXTRAS = {"astropy": "fits", "zarr": "dask"}  # what must be installed for some formats
 
 
-def read_image(path: str | os.PathLike[str]) -> ImageFile:
-    """Read a picture, a stack or an array; the content decides the format, not the name.
+def read_images(path: str | os.PathLike[str]) -> list[ImageFile]:
+    """Read all images of a file; the content decides the format, not the name.
 
     Parameters
     ----------
     path : path
-        A PNG, JPEG, BMP, WebP, TIFF or .npy file.
+        A PNG, JPEG, BMP, WebP, TIFF, FITS or .npy file, or a Zarr folder.
 
     Returns
     -------
-    ImageFile
-        Pixels in the file's own dtype; the axis of the channels, if any; alpha apart.
+    list of ImageFile
+        At least one.  Pixels in the file's own dtype; the axis of the channels, if any; alpha apart.
 
     Raises
     ------
     FileError
         If the file is missing, damaged, or not one of the above; the message is one line.
+    """
+    file = Path(path)
+    try:
+        format = sniff(file)
+        images: list[ImageFile] = _module(format).read(file, format)
+        return images
+    except FileError as error:
+        raise FileError(f"{file}: {error}") from error
+    except FileNotFoundError as error:
+        raise FileError(f"{file}: no such file") from error
+    except MemoryError as error:
+        raise FileError(f"{file}: claims more pixels than memory can hold") from error
+    except Exception as error:  # a damaged file can raise anything in a decoder
+        raise FileError(f"{file}: cannot be read: {one_line(error)}; {_AGAIN}") from error
+
+
+def read_image(path: str | os.PathLike[str]) -> ImageFile:
+    """Read a file that holds one image: a picture, a stack or an array.
+
+    Parameters
+    ----------
+    path : path
+        As for :func:`read_images`.
+
+    Returns
+    -------
+    ImageFile
+
+    Raises
+    ------
+    FileError
+        As :func:`read_images`, and if there is more than one image.
 
     Examples
     --------
@@ -77,39 +135,40 @@ def read_image(path: str | os.PathLike[str]) -> ImageFile:
     >>> read_image(path).pixels.dtype
     dtype('uint16')
     """
-    file = Path(path)
-    try:
-        format = _sniff(file)
-        image: ImageFile = _module(format).read(file, format)
-        return image
-    except FileError as error:
-        raise FileError(f"{file}: {error}") from error
-    except FileNotFoundError as error:
-        raise FileError(f"{file}: no such file") from error
-    except Exception as error:  # a damaged file can raise anything in a decoder
-        raise FileError(f"{file}: cannot be read: {one_line(error)}") from error
+    images = read_images(path)
+    if len(images) > 1:
+        shapes = ", ".join(str(image.pixels.shape) for image in images[:3])
+        raise FileError(f"{path}: holds {len(images)} images ({shapes}); use read_images")
+    return images[0]
 
 
-def check_writable(path: str | os.PathLike[str], like: ImageFile) -> None:
+def check_writable(path: str | os.PathLike[str], like: ImageFile | Sequence[ImageFile]) -> None:
     """Raise FileError if pixels like these could not be written to ``path``.
 
     Meant to be called before the work starts: floats do not fit into a JPEG, whatever they are.
     """
     file = Path(path)
+    images = [like] if isinstance(like, ImageFile) else like
     try:
-        format = _format_of(file)
+        format = format_of(file)
         if not file.parent.is_dir():
             raise FileError(f"there is no folder {file.parent}; make it first")
         if not os.access(file.parent, os.W_OK):
             raise FileError(f"the folder {file.parent.resolve()} cannot be written to")
-        if file.is_dir():
+        if file.is_dir() and (format != "ZARR" or not _is_zarr(file)):
             raise FileError("is a folder; give a file name")
-        _module(format).refuse(like, format)
+        if len(images) > 1 and (format in _ONE_IMAGE or images[0].format != format):
+            fits = f"write to a {images[0].format} file" if images[0].format else "write each alone"
+            raise FileError(f"{format} takes one image here, got {len(images)}; {fits}")
+        for image in images:
+            _module(format).refuse(image, format)
     except FileError as error:
         raise FileError(f"{file}: {error}") from error
 
 
-def write_image(path: str | os.PathLike[str], pixels: Array, like: ImageFile | None = None) -> None:
+def write_image(
+    path: str | os.PathLike[str], pixels: Array, like: ImageFile | None = None, note: str = ""
+) -> None:
     """Write pixels in the format the name asks for, all of them or nothing.
 
     Parameters
@@ -119,8 +178,11 @@ def write_image(path: str | os.PathLike[str], pixels: Array, like: ImageFile | N
     pixels : ndarray
         In the shape and dtype of ``like.pixels``.
     like : ImageFile or None
-        The file the pixels came from: gives the channel axis, alpha and the layout.  With None a
+        The file the pixels came from: gives channel axis, alpha, layout and metadata.  With None a
         last axis of 3 is colour.
+    note : str
+        What was done, for the history of the file: FITS HISTORY, the Software tag of EXIF and TIFF,
+        an attribute of Zarr.
 
     Raises
     ------
@@ -128,12 +190,18 @@ def write_image(path: str | os.PathLike[str], pixels: Array, like: ImageFile | N
         If the format cannot hold the pixels, or writing failed; then ``path`` is as it was.
     """
     file = Path(path)
-    image = _assemble(file, pixels, like)
-    check_writable(file, image)
-    format = _format_of(file)
+    write_images(file, [_assemble(file, pixels, like)], note)
+
+
+def write_images(path: str | os.PathLike[str], images: Sequence[ImageFile], note: str = "") -> None:
+    """Write what :func:`read_images` gave, with other pixels in it; as :func:`write_image`."""
+    file = Path(path)
+    check_writable(file, images)
+    format = format_of(file)
+    opened: Any = replacing_folder if format == "ZARR" else replacing
     try:
-        with replacing(file) as handle:
-            _module(format).write(handle, image, format)
+        with opened(file) as place:
+            _module(format).write(place, images, format, note)
     except Exception as error:
         raise FileError(f"{file}: cannot be written: {one_line(error)}") from error
 
@@ -143,7 +211,7 @@ def _assemble(file: Path, pixels: Array, like: ImageFile | None) -> ImageFile:
     if like is None:
         from ._npy import guess_channel_axis
 
-        return ImageFile(pixels, guess_channel_axis(pixels), None, "")
+        return ImageFile(pixels, guess_channel_axis(pixels.shape), None, "")
     if pixels.shape != like.pixels.shape:
         raise FileError(f"{file}: pixels must have shape {like.pixels.shape}, got {pixels.shape}")
     if like.alpha is not None and like.alpha.dtype != pixels.dtype:
@@ -153,10 +221,12 @@ def _assemble(file: Path, pixels: Array, like: ImageFile | None) -> ImageFile:
     return replace(like, pixels=pixels)
 
 
-def _sniff(file: Path) -> str:
-    """Return the format by the first bytes of the file."""
+def sniff(file: Path) -> str:
+    """Return the format by the first bytes of the file, or by what is in the folder."""
     if file.is_dir():
-        raise FileError("is a folder; give the files in it")
+        if _is_zarr(file):
+            return "ZARR"
+        raise FileError(f"is a folder; give its files, as in '{file}/**/*.tif' with the quotes")
     if file.exists() and not file.is_file():
         raise FileError("is not a regular file")
     with open(file, "rb") as handle:
@@ -164,20 +234,33 @@ def _sniff(file: Path) -> str:
     for signature, format in _SIGNATURES:
         if start.startswith(signature):
             return format
-    raise FileError("is empty" if not start else "is not PNG, JPEG, BMP, WebP, TIFF or .npy")
+    known = "PNG, JPEG, BMP, WebP, TIFF, FITS, Zarr or .npy"
+    raise FileError("is empty" if not start else f"is not {known}; convert it to one of these")
 
 
-def _format_of(file: Path) -> str:
-    """Return the format by the ending of the name."""
-    format = _SUFFIXES.get(file.suffix.lower())
+def _is_zarr(folder: Path) -> bool:
+    """Whether a folder is a Zarr array or group."""
+    return any((folder / name).exists() for name in _IN_ZARR)
+
+
+def format_of(path: str | os.PathLike[str]) -> str:
+    """Return the format by the ending of a name."""
+    suffix = Path(path).suffix
+    format = _SUFFIXES.get(suffix.lower())
     if format is None:
         raise FileError(
-            f"cannot write {file.suffix or 'a name without ending'!r}; "
-            f"use one of {', '.join(_SUFFIXES)}"
+            f"cannot write {suffix or 'a name without ending'!r}; use one of {', '.join(_SUFFIXES)}"
         )
     return format
 
 
 def _module(format: str) -> Any:
     """Import what reads and writes a format, when it is first needed."""
-    return importlib.import_module(f".{_MODULES[format]}", __name__)
+    try:
+        return importlib.import_module(f".{_MODULES[format]}", __name__)
+    except ModuleNotFoundError as error:
+        library = (error.name or "").partition(".")[0]
+        if library not in _EXTRAS:
+            raise
+        extra = _EXTRAS[library]
+        raise FileError(f"{format} needs {library}; pip install 'symsmooth[{extra}]'") from error

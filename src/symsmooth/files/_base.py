@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
+import threading
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,6 +18,11 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+CHANNELS = "SC"  # letters of a channel axis: samples of a pixel, or planes
+_LARGE = 2**30  # bytes from which the declared size must be likely for the size of the file
+_BEST_COMPRESSION = 1100  # deflate reaches 1032
+_QUIET = threading.RLock()  # Python's warning filters are shared by all threads
+
 
 class FileError(ValueError):
     """A file that cannot be read or written; the message is one line and names the file."""
@@ -22,7 +30,7 @@ class FileError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class ImageFile:
-    """The pixels of a file and what is needed to write them back as they came.
+    """The pixels of one image of a file and what is needed to write them back as they came.
 
     Attributes
     ----------
@@ -33,10 +41,14 @@ class ImageFile:
     alpha : ndarray or None
         Opacity, in the shape of ``pixels`` without channels; never denoised.
     format : str
-        "PNG", "JPEG", "BMP", "WEBP", "TIFF" or "NPY".
+        "PNG", "JPEG", "BMP", "WEBP", "TIFF", "FITS", "ZARR" or "NPY".
     details : mapping
-        What only the format itself understands (for TIFF its axes and photometric tags).
-        This is the place for metadata: a format puts in what its writer will want back.
+        The metadata.  What other formats can hold too has one name in all: "exif", "icc", "xmp"
+        (bytes), "dpi" (across, down), "orientation" (of EXIF; ``pixels`` are upright).  The rest is
+        understood by the writer of the same format alone.
+    axes : str
+        A letter for each axis of ``pixels``: X, Y, Z, T, C or S (channels), Q (not known) and what
+        else a TIFF may say.  Left empty, the last two are YX and all before them Q.
     """
 
     pixels: Array
@@ -44,6 +56,12 @@ class ImageFile:
     alpha: Array | None
     format: str
     details: Mapping[str, Any] = field(default_factory=dict)
+    axes: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.axes:
+            axes = plain_axes(self.pixels.ndim, self.channel_axis)
+            object.__setattr__(self, "axes", axes)
 
     @property
     def channels_last(self) -> Array:
@@ -69,6 +87,34 @@ class ImageFile:
         shape = self.channels_last.shape
         return shape if self.channel_axis is None else shape[:-1]
 
+    def with_channels(self, axis: int | None) -> ImageFile:
+        """Return the same pixels with another axis, or none, called that of the channels."""
+        ndim = self.pixels.ndim
+        if self.format in ("NPY", "ZARR", "") and self.axes == plain_axes(ndim, self.channel_axis):
+            return replace(self, channel_axis=axis, axes="")  # nobody had named them
+        letters = ["Q" if letter in CHANNELS else letter for letter in self.axes]
+        if axis is not None:
+            letters[axis] = "C"
+            rest = [i for i, letter in enumerate(letters) if letter != "C"]
+            for i, letter in zip(rest[-2:], "YX", strict=False):
+                letters[i] = letter
+        return replace(self, channel_axis=axis, axes="".join(letters))
+
+
+def plain_axes(ndim: int, channel_axis: int | None) -> str:
+    """Return the letters of axes nobody named: YX at the end, Q before, C for the channels."""
+    spatial = ndim - (channel_axis is not None)
+    axes = ("Q" * spatial + "YX")[-spatial:]
+    if channel_axis is None:
+        return axes
+    at = channel_axis % ndim
+    return axes[:at] + "C" + axes[at:]
+
+
+def channels_of(axes: str) -> int | None:
+    """Return the axis of the channels by its letter: samples of a pixel before planes."""
+    return next((axes.index(letter) for letter in CHANNELS if letter in axes), None)
+
 
 def native(pixels: Array) -> Array:
     """Return real numbers in native byte order, or say why they are not pixels."""
@@ -79,9 +125,41 @@ def native(pixels: Array) -> Array:
     return np.array(pixels, dtype=pixels.dtype.newbyteorder("="), order="C")
 
 
+def check_claim(n_bytes: int, stored: int) -> None:
+    """Refuse pixels that cannot come from a file of that size, or that memory cannot hold."""
+    if n_bytes > max(_LARGE, _BEST_COMPRESSION * stored):
+        raise FileError(f"claims {n_bytes} bytes of pixels in a file of {stored}: damaged")
+    if n_bytes > memory():
+        raise FileError(
+            f"holds {n_bytes / 2**30:.1f} GB of pixels, more than memory; cut it, or make it a Zarr"
+        )
+
+
+def memory() -> int:
+    """Return the bytes of memory of this machine, or a guess where it does not tell."""
+    with suppress(AttributeError, ValueError, OSError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return 16 * 2**30
+
+
 def one_line(error: BaseException) -> str:
     """Return an exception's message on one line, or its name if it has none."""
+    if isinstance(error, KeyError):
+        return f"{error} is missing or unknown"
     return " ".join(str(error).split()) or type(error).__name__
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Keep a decoder's warnings from the user: what matters is raised as an error."""
+    with _QUIET, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def temporary_name(final: Path) -> Path:
+    """Return a hidden name beside a file that no other run takes."""
+    return final.with_name(f".{final.name[:100]}.{secrets.token_hex(6)}.part")
 
 
 @contextmanager
@@ -91,16 +169,47 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     Whatever goes wrong, Ctrl-C included, ``path`` is as it was and no temporary file is left.
     """
     final = Path(os.path.realpath(path))  # replace what a link points to, not the link
-    temporary = final.with_name(f".{final.name[:100]}.{secrets.token_hex(6)}.part")
+    temporary = temporary_name(final)
     try:
         with open(temporary, "xb+") as handle:
             yield handle
             handle.flush()
             os.fsync(handle.fileno())
-        if final.exists():
-            os.chmod(temporary, final.stat().st_mode & 0o7777)
-        os.replace(temporary, final)
+        put_in_place(temporary, final)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
         raise
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder beside ``path`` that takes its place when all went well."""
+    final = Path(os.path.realpath(path))
+    temporary = temporary_name(final)
+    try:
+        temporary.mkdir()
+        yield temporary
+        put_in_place(temporary, final)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def put_in_place(temporary: Path, final: Path) -> None:
+    """Give a finished file or folder its name; a file keeps the mode of the one it replaces."""
+    if not temporary.is_dir():
+        if final.exists():
+            os.chmod(temporary, final.stat().st_mode & 0o7777)
+        os.replace(temporary, final)
+        return
+    old = temporary_name(final)
+    if final.exists():
+        os.replace(final, old)  # a folder cannot be replaced in one step
+    try:
+        os.replace(temporary, final)
+    except BaseException:
+        if old.exists():
+            os.replace(old, final)
+        raise
+    shutil.rmtree(old, ignore_errors=True)

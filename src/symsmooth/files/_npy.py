@@ -1,12 +1,13 @@
 """NumPy's own format.  It says nothing about channels, so one rule decides.
 
 A last axis of exactly 3 after two or three others is colour: nobody has a volume three voxels
-wide, everybody has ``(rows, columns, 3)``.  All else is a picture or a volume without channels;
-whoever knows better replaces ``channel_axis`` (the command line has ``--channel-axis``).
+wide, everybody has ``(rows, columns, 3)``.  All else is a picture or a stack without channels;
+whoever knows better says so (the command line has ``--channel-axis`` and ``--volume``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,15 +16,15 @@ import numpy as np
 from ._base import Array, FileError, ImageFile, native
 
 
-def read(path: Path, format: str) -> ImageFile:
+def read(path: Path, format: str) -> list[ImageFile]:
     """Read one array; the memory map checks the declared size against the file's."""
     pixels = native(np.lib.format.open_memmap(path, mode="r"))
-    return ImageFile(pixels, guess_channel_axis(pixels), None, format)
+    return [ImageFile(pixels, guess_channel_axis(pixels.shape), None, format)]
 
 
-def guess_channel_axis(pixels: Array) -> int | None:
+def guess_channel_axis(shape: Sequence[int]) -> int | None:
     """Return the last axis if it looks like colour, else None."""
-    return pixels.ndim - 1 if pixels.ndim in (3, 4) and pixels.shape[-1] == 3 else None
+    return len(shape) - 1 if len(shape) in (3, 4) and shape[-1] == 3 else None
 
 
 def refuse(image: ImageFile, format: str) -> None:
@@ -32,6 +33,12 @@ def refuse(image: ImageFile, format: str) -> None:
         raise FileError(".npy holds no alpha channel; write to .png, .webp or .tif")
 
 
-def write(handle: BinaryIO, image: ImageFile, format: str) -> None:
-    """Write the pixels."""
+def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:
+    """Write the pixels; there is no place for a note."""
+    (image,) = images
     np.lib.format.write_array(handle, image.pixels, allow_pickle=False)
+
+
+def memory_map(path: Path) -> Array:
+    """Open the pixels of a file where they are."""
+    return np.lib.format.open_memmap(path, mode="r+")

@@ -1,70 +1,102 @@
-"""PNG, JPEG, BMP and WebP, by Pillow.
+"""PNG, JPEG, BMP and WebP, by Pillow; ``_png`` and ``_jpeg`` do what it does not.
 
-Read: palettes become RGB(A) and 1-bit pictures 8-bit grey; pictures are turned upright as their
-EXIF orientation says.  Written: PNG, BMP and WebP without loss, JPEG at quality 95 without chroma
-subsampling; WebP has no grey, so a grey picture comes back from it as RGB.
+Read: palettes become RGB(A) and 1-bit pictures 8-bit grey; pixels are upright, as the EXIF
+orientation says.  Written: PNG, BMP and WebP without loss (WebP has no grey, so a grey picture comes
+back from it as RGB), JPEG as ``_jpeg`` says; with its EXIF a picture is turned back as it was stored.
 """
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image
 
-from ._base import FileError, ImageFile, native
+from . import _jpeg, _png
+from ._base import Array, FileError, ImageFile, native, quietly
+from ._ifd import exif_with_software
 
-_SAVE: dict[str, dict[str, Any]] = {
-    "PNG": {},
-    "JPEG": {"quality": 95, "subsampling": 0},
-    "BMP": {},
-    "WEBP": {"lossless": True, "exact": True},
-}
 _LONGEST = {"JPEG": 65500, "WEBP": 16383}
 _WITH_ALPHA = ("PNG", "WEBP")
+_WITH_EXIF = ("PNG", "JPEG", "WEBP")
+_ORIENTATION = 0x0112
+_UNTURN = {6: 8, 8: 6}  # the others undo themselves
 
 
-def read(path: Path, format: str) -> ImageFile:
+def read(path: Path, format: str) -> list[ImageFile]:
     """Read one picture and split off its alpha channel."""
-    if format == "PNG":
-        _refuse_deep_png(path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what matters is raised as an error
+    depth, colour_type = _png.header(path) if format == "PNG" else (8, 2)
+    with quietly():
         try:
             with Image.open(path, formats=[format]) as opened:
                 if getattr(opened, "n_frames", 1) > 1 and opened.format != "MPO":
                     raise FileError("is an animation; save its frames as files of their own")
-                opened.load()
-                picture = _plain_mode(_upright(opened))
+                if depth == 16 and colour_type != 0:
+                    stored = _png.read_deep(opened, colour_type)
+                    split = _split_samples(stored, has_alpha=colour_type != 2)
+                else:
+                    opened.load()
+                    split = _split(_plain_mode(opened))
+                details = _metadata(opened)
         except Image.DecompressionBombError as error:
             raise FileError("has more pixels than is safe to open; save it as TIFF") from error
-    pixels = native(np.asarray(picture))
-    alpha = None
-    if picture.mode in ("LA", "RGBA"):
-        pixels, alpha = pixels[..., :-1].copy(), pixels[..., -1].copy()
-        pixels = pixels[..., 0].copy() if picture.mode == "LA" else pixels
-    elif picture.mode == "I;16" and "transparency" in picture.info:
-        alpha = np.where(pixels == picture.info["transparency"], 0, 65535).astype(np.uint16)
-    return ImageFile(pixels, 2 if pixels.ndim == 3 else None, alpha, format)
+    if format == "PNG":
+        details |= _png.read_chunks(path) | {"kind": (depth, colour_type)}
+    elif format == "JPEG":
+        details["coded"] = path.read_bytes()
+    pixels, alpha = (
+        None if part is None else _turned(part, details["orientation"]) for part in split
+    )
+    assert pixels is not None
+    return [ImageFile(pixels, 2 if pixels.ndim == 3 else None, alpha, format, details)]
 
 
-def _refuse_deep_png(path: Path) -> None:
-    """Refuse 16-bit colour, of which Pillow would drop the lower 8 bits without a word."""
-    with open(path, "rb") as handle:
-        header = handle.read(26)
-    if len(header) == 26 and header[24] == 16 and header[25] != 0:
-        kind = {2: "RGB", 4: "grey and alpha", 6: "RGBA"}.get(header[25], "colour")
-        raise FileError(f"is a 16-bit {kind} PNG, which cannot be read whole; save it as TIFF")
-
-
-def _upright(picture: Image.Image) -> Image.Image:
-    """Turn a picture as its EXIF orientation says; a broken EXIF block says nothing."""
+def _metadata(opened: Image.Image) -> dict[str, Any]:
+    """Return EXIF, colour profile, XMP, resolution and orientation; a broken EXIF says nothing."""
+    info = opened.info
+    exif = info.get("exif")
+    found = {
+        "exif": exif.removeprefix(b"Exif\0\0") if isinstance(exif, bytes) else None,
+        "icc": info.get("icc_profile"),
+        "xmp": info.get("xmp") if isinstance(info.get("xmp"), bytes) else None,
+        "dpi": info.get("dpi"),
+    }
+    orientation = 1
     with suppress(Exception):
-        return ImageOps.exif_transpose(picture)
-    return picture
+        orientation = int(opened.getexif().get(_ORIENTATION, 1))
+    return {key: value for key, value in found.items() if value} | {
+        "orientation": orientation if orientation in range(1, 9) else 1
+    }
+
+
+def _turned(pixels: Array, orientation: int) -> Array:
+    """Return a picture turned and mirrored as an EXIF orientation says."""
+    turned = pixels.swapaxes(0, 1) if orientation >= 5 else pixels
+    if orientation in (3, 4, 7, 8):
+        turned = turned[::-1]
+    if orientation in (2, 3, 6, 7):
+        turned = turned[:, ::-1]
+    return np.ascontiguousarray(turned)
+
+
+def _split(picture: Image.Image) -> tuple[Array, Array | None]:
+    """Return the pixels of a plain mode and the alpha of those that have it."""
+    pixels = native(np.asarray(picture))
+    if picture.mode == "I;16" and "transparency" in picture.info:
+        opaque = pixels != picture.info["transparency"]
+        return pixels, np.where(opaque, 65535, 0).astype(np.uint16)
+    return _split_samples(pixels, has_alpha=picture.mode in ("LA", "RGBA"))
+
+
+def _split_samples(pixels: Array, *, has_alpha: bool) -> tuple[Array, Array | None]:
+    """Take the last sample off if it is alpha; grey has no axis of samples."""
+    if not has_alpha:
+        return pixels, None
+    colour, alpha = pixels[..., :-1], pixels[..., -1].copy()
+    return (colour[..., 0] if colour.shape[-1] == 1 else colour).copy(), alpha
 
 
 def _plain_mode(picture: Image.Image) -> Image.Image:
@@ -85,19 +117,18 @@ def _plain_mode(picture: Image.Image) -> Image.Image:
 
 def refuse(image: ImageFile, format: str) -> None:
     """Raise FileError if the format cannot hold the image."""
-    deep_grey = format == "PNG" and image.n_channels == 1
-    allowed: tuple[type, ...] = (np.uint8, np.uint16) if deep_grey else (np.uint8,)
     if len(image.spatial) != 2:
         raise FileError(f"{format} holds one 2-D picture, got shape {image.pixels.shape}; use .tif")
     if image.n_channels not in (1, 3) and not (format == "JPEG" and image.is_cmyk):
         raise FileError(f"{format} holds grey or RGB, got {image.n_channels} channels; use .tif")
-    if image.pixels.dtype not in allowed:
-        depth = "8-bit pixels, or 16-bit grey" if format == "PNG" else "8-bit pixels"
-        raise FileError(f"{format} holds {depth}, got {_describe(image)}; {_advise(image)}")
+    if format == "PNG":
+        _png.refuse(image)
+    elif image.pixels.dtype != np.uint8:
+        kinds = {1: "grey", 3: "RGB"}
+        kind = f"{image.pixels.dtype} {kinds.get(image.n_channels, 'pixels')}"
+        raise FileError(f"{format} holds 8-bit pixels, got {kind}; {_advise(image)}")
     if image.alpha is not None and format not in _WITH_ALPHA:
         raise FileError(f"{format} holds no alpha channel; write to .png, .webp or .tif")
-    if image.alpha is not None and image.pixels.dtype != np.uint8:
-        raise FileError(f"{format} with alpha is written in 8 bits only; write to .tif")
     if max(image.spatial) > _LONGEST.get(format, 2**31 - 1):
         height, width = image.spatial
         raise FileError(
@@ -106,29 +137,38 @@ def refuse(image: ImageFile, format: str) -> None:
         )
 
 
-def _describe(image: ImageFile) -> str:
-    """Return the kind of pixels in words: "uint16 RGB"."""
-    kinds = {1: "grey", 3: "RGB"}
-    return f"{image.pixels.dtype} {kinds.get(image.n_channels, 'pixels')}"
-
-
 def _advise(image: ImageFile) -> str:
     """Say which formats keep these pixels."""
-    if image.pixels.dtype == np.uint16 and image.n_channels == 1:
+    if image.pixels.dtype == np.uint16:
         return "write to .png, .tif or .npy"
     return "write to .tif or .npy"
 
 
-def write(handle: BinaryIO, image: ImageFile, format: str) -> None:
+def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:
     """Write one picture, its alpha put back."""
-    pixels = np.ascontiguousarray(image.channels_last)
-    if image.n_channels == 1:
-        pixels = pixels.reshape(image.spatial)
+    (image,) = images
+    pixels = image.channels_last.reshape(*image.spatial, image.n_channels)
     if image.alpha is not None:
         pixels = np.dstack([pixels, image.alpha])
-    if image.is_cmyk:
-        height, width = image.spatial
-        picture = Image.frombytes("CMYK", (width, height), pixels.tobytes())
+    if format in _WITH_EXIF:
+        orientation = image.details.get("orientation", 1)
+        pixels = _turned(pixels, _UNTURN.get(orientation, orientation))
+    if format == "PNG":
+        _png.write(handle, pixels, image, note)
+    elif format == "JPEG":
+        _jpeg.write(handle, pixels, image, note)
     else:
-        picture = Image.fromarray(pixels)
-    picture.save(handle, format=format, **_SAVE[format])
+        _save(handle, pixels, image, format, note)
+
+
+def _save(handle: BinaryIO, pixels: Array, image: ImageFile, format: str, note: str) -> None:
+    """Write WebP with its metadata, or BMP with its resolution, which is all it holds."""
+    details = image.details
+    grey = pixels.shape[2] == 1
+    picture = Image.fromarray(np.ascontiguousarray(pixels[..., 0] if grey else pixels))
+    extra: dict[str, Any] = {"dpi": details.get("dpi")}
+    if format == "WEBP":
+        extra = {"lossless": True, "exact": True}
+        extra |= {"icc_profile": details.get("icc"), "xmp": details.get("xmp")}
+        extra["exif"] = exif_with_software(details.get("exif"), note)
+    picture.save(handle, format=format, **{k: v for k, v in extra.items() if v})

@@ -1,20 +1,27 @@
-"""TIFF, by tifffile: one page or a stack, any integer or float depth, any order of the axes.
+"""TIFF, by tifffile: pages and stacks, ImageJ's and OME's, any integer or float depth.
 
-Channels are what the file itself calls so: samples of a pixel (axis "S") or an axis "C".  A stack
-without either is a volume.  What the axes are called, and how samples are stored and meant, goes
-into ``ImageFile.details`` and is written back.
+Channels are what the file itself calls so: samples of a pixel (axis "S") or an axis "C".  An image
+goes back into the skeleton of the file it came from (``_segments``), so that every tag stays as it
+was; only what that cannot be done for (palettes, bits, JPEG inside, other formats) is written anew.
 """
 
 from __future__ import annotations
 
+import io
 import logging
+import struct
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import tifffile
 
-from ._base import Array, FileError, ImageFile, native
+from ._base import Array, FileError, ImageFile, channels_of, check_claim, native, quietly
+from ._ifd import add_software
+from ._pyramid import build, how_reduced
+from ._segments import Segments, can_rewrite, count_segments, put_skeleton, take_skeleton
 
 logging.getLogger("tifffile").addHandler(logging.NullHandler())  # its complaints become errors
 
@@ -22,31 +29,98 @@ _UNASSOCIATED = 2  # ExtraSamples: alpha that colour was not multiplied with
 _ALPHA = (1, _UNASSOCIATED)
 _PHOTOMETRIC = {0: "miniswhite", 1: "minisblack", 2: "rgb", 3: "palette", 5: "separated", 6: "rgb"}
 _JPEG = (6, 7)  # its two compression tags
-_LARGE = 2**30  # bytes from which the declared size must be likely for the size of the file
-_BEST_COMPRESSION = 1100  # deflate reaches 1032
+_TEXTS = (
+    269,
+    271,
+    272,
+    285,
+    306,
+    315,
+    316,
+    33432,
+)  # tags that are plain text, kept when written anew
+_INCH, _CENTIMETRE = 2, 3
 
 
-def read(path: Path, format: str) -> ImageFile:
-    """Read the one image or stack in the file."""
-    with tifffile.TiffFile(path) as tiff:
-        series = _only_series(tiff)
-        page = series.keyframe
-        _check_sizes(series)
-        photometric = _photometric(page)
-        pixels, axes = _decode(series, path), series.axes
-        if photometric == "palette":
-            pixels, axes, photometric = _apply_palette(pixels, page), axes + "S", "rgb"
-        if pixels.dtype == bool:
-            pixels = pixels.astype(np.uint8) * np.uint8(255)
-        if photometric == "miniswhite" and pixels.dtype.kind == "u":
-            pixels, photometric = ~pixels, "minisblack"  # max - value: white is high everywhere
-        details = {
-            "axes": axes,
-            "photometric": photometric,
-            "planarconfig": page.planarconfig.name.lower() if "S" in axes else None,
-            "extrasamples": tuple(int(kind) for kind in page.extrasamples),
-        }
-    return _split(native(pixels), details, format)
+def read(path: Path, format: str) -> list[ImageFile]:
+    """Read the images and stacks in the file."""
+    with quietly(), tifffile.TiffFile(path) as tiff:
+        found = whole_series(tiff)
+        for series in found:
+            _check_sizes(series)
+        images = [_read_series(series, path, format) for series in found]
+        levels = [level for series in found for level in series.levels]
+        skeleton = None
+        if all(image.details["as_stored"] for image in images) and all(map(can_rewrite, levels)):
+            with open(path, "rb") as handle:
+                skeleton = take_skeleton(handle, levels, tiff.filehandle.size)
+    images[0].details["skeleton"] = skeleton  # type: ignore[index]
+    return images
+
+
+def whole_series(tiff: tifffile.TiffFile) -> list[Any]:
+    """Return the images, leaving out thumbnails; what is spread over files is an error."""
+    whole = [series for series in tiff.series if series.size and not series.keyframe.is_reduced]
+    if not whole:
+        raise FileError("holds no image")
+    for series in whole:
+        if any(page is not None and page.parent is not tiff for page in series.pages):
+            raise FileError("is one of several files of an image; save the image as one file")
+    return whole
+
+
+def _read_series(series: Any, path: Path, format: str) -> ImageFile:
+    """Read one image or stack."""
+    page = series.keyframe
+    photometric = _photometric(page)
+    pixels, axes = _decode(series, path), series.axes
+    as_stored = photometric != "palette" and pixels.dtype != bool
+    if photometric == "palette":
+        pixels, axes, photometric = _apply_palette(pixels, page), axes + "S", "rgb"
+    if pixels.dtype == bool:
+        pixels = pixels.astype(np.uint8) * np.uint8(255)
+    inverted = photometric == "miniswhite" and pixels.dtype.kind == "u"
+    if inverted:
+        pixels, photometric = ~pixels, "minisblack"  # max - value: white is high everywhere
+    details = {
+        "axes": axes,
+        "photometric": photometric,
+        "planarconfig": page.planarconfig.name.lower() if "S" in axes else None,
+        "extrasamples": tuple(int(kind) for kind in page.extrasamples),
+        "as_stored": as_stored,
+        "inverted": inverted,
+        "pyramid": pyramid(series),
+    }
+    return _split(native(pixels), details | _metadata(page), format)
+
+
+def pyramid(series: Any) -> str:
+    """Tell how the smaller copies were made, if there are any."""
+    if len(series.levels) < 2:
+        return "mean"
+    handle = series.keyframe.parent.filehandle
+    full, small = (Segments(level, handle) for level in series.levels[:2])
+    return how_reduced(full, small)
+
+
+def _metadata(page: Any) -> dict[str, Any]:
+    """Return what other formats can hold too, and the texts to keep when a file is written anew."""
+    found: dict[str, Any] = {"texts": {}}
+    if page.iccprofile:
+        found["icc"] = bytes(page.iccprofile)
+    if 700 in page.tags and isinstance(page.tags[700].value, bytes):
+        found["xmp"] = page.tags[700].value
+    unit = {_INCH: 1.0, _CENTIMETRE: 2.54}.get(int(page.resolutionunit or 0))
+    with suppress(Exception):
+        if unit and 282 in page.tags:
+            across, down = (page.tags[tag].value for tag in (282, 283))
+            found["dpi"] = (unit * across[0] / across[1], unit * down[0] / down[1])
+    for code in _TEXTS:
+        if code in page.tags and isinstance(page.tags[code].value, str):
+            found["texts"][code] = page.tags[code].value
+    if page.description and not (page.is_shaped or page.is_imagej or page.is_ome):
+        found["texts"][270] = page.description  # the others would speak of the old layout
+    return found
 
 
 def _photometric(page: Any) -> str:
@@ -59,28 +133,26 @@ def _photometric(page: Any) -> str:
     return _PHOTOMETRIC[stored]
 
 
-def _only_series(tiff: tifffile.TiffFile) -> Any:
-    """Return the image, leaving out thumbnails; more than one is an error."""
-    whole = [series for series in tiff.series if series.size and not series.keyframe.is_reduced]
-    if not whole:
-        raise FileError("holds no image")
-    if len(whole) > 1:
-        shapes = ", ".join(str(series.shape) for series in whole[:3])
-        raise FileError(f"holds {len(whole)} images ({shapes}); save each as a file of its own")
-    return whole[0]
-
-
 def _check_sizes(series: Any) -> None:
-    """Refuse a file that ends before its pixels do, or that unpacks to the impossible."""
+    """Refuse a file that unpacks to the impossible, or ends before its pixels do."""
+    for level in series.levels:
+        check_claim(level.nbytes, series.keyframe.parent.filehandle.size)
+    check_pages(series)
+
+
+def check_pages(series: Any) -> None:
+    """Refuse a file that ends before its pixels do."""
     file_size = series.keyframe.parent.filehandle.size
-    if series.nbytes > max(_LARGE, _BEST_COMPRESSION * file_size):
-        raise FileError(f"claims {series.nbytes} bytes of pixels in a file of {file_size}: damaged")
-    for page in series.pages:
-        if page is None:
-            raise FileError("lacks some of its pages")
-        for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
-            if start + count > page.parent.filehandle.size:
-                raise FileError("is truncated: it ends before its pixels do")
+    for level in series.levels:
+        n_segments = count_segments(level.keyframe)
+        for page in level.pages:
+            if page is None:
+                raise FileError("lacks some of its pages")
+            if level.dataoffset is None and len(page.dataoffsets) < n_segments:
+                raise FileError("lacks some of the places of its pixels: damaged")
+            for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
+                if start + count > file_size:
+                    raise FileError("is truncated: it ends before its pixels do")
 
 
 def _decode(series: Any, path: Path) -> Array:
@@ -126,18 +198,19 @@ def _split(pixels: Array, details: dict[str, Any], format: str) -> ImageFile:
     """Find the channel axis and take alpha off."""
     axes = details["axes"]
     if "S" not in axes:
-        return ImageFile(pixels, axes.index("C") if "C" in axes else None, None, format, details)
+        return ImageFile(pixels, channels_of(axes), None, format, details, axes)
     axis = axes.index("S")
     n_samples = pixels.shape[axis]
     extra = details["extrasamples"]
     is_rgb = details["photometric"] == "rgb"
     if not (is_rgb and n_samples == 4) and not (len(extra) == 1 and extra[0] in _ALPHA):
-        return ImageFile(pixels, axis, None, format, details)
+        return ImageFile(pixels, axis, None, format, details, axes)
     alpha = np.take(pixels, -1, axis)
     colour = np.take(pixels, range(n_samples - 1), axis)
     if n_samples == 2:
-        return ImageFile(colour.squeeze(axis), None, alpha, format, details)
-    return ImageFile(colour, axis, alpha, format, details)
+        grey = axes.replace("S", "")
+        return ImageFile(colour.squeeze(axis), channels_of(grey), alpha, format, details, grey)
+    return ImageFile(colour, axis, alpha, format, details, axes)
 
 
 def refuse(image: ImageFile, format: str) -> None:
@@ -148,41 +221,92 @@ def refuse(image: ImageFile, format: str) -> None:
         raise FileError(f"TIFF holds pictures and stacks, got shape {image.pixels.shape}")
 
 
-def write(handle: BinaryIO, image: ImageFile, format: str) -> None:
-    """Write the pixels, alpha put back, in the layout they came in or else a plain one."""
-    layout = image.details if image.format == "TIFF" else _plain_layout(image)
-    pixels, axes = image.pixels, layout["axes"]
-    if image.alpha is not None:
-        axis = axes.index("S")
-        colour = pixels if pixels.ndim == len(axes) else np.expand_dims(pixels, axis)
-        pixels = np.concatenate([colour, np.expand_dims(image.alpha, axis)], axis)
-    tifffile.imwrite(
-        handle,
-        np.ascontiguousarray(pixels),
+def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:
+    """Write the images into the skeleton of their file, or else anew; then the note."""
+    if not _rewrite(handle, images):
+        handle.seek(0)
+        handle.truncate(0)
+        large = sum(image.pixels.nbytes for image in images) > 2**32 - 2**25
+        with tifffile.TiffWriter(handle, bigtiff=large, ome=False, imagej=False) as writer:
+            for image in images:
+                _write_anew(writer, image)
+    if note:
+        with suppress(struct.error):  # a file of 4 GB has no room for it
+            add_software(handle, note)
+
+
+def _rewrite(handle: BinaryIO, images: Sequence[ImageFile]) -> bool:
+    """Put pixels into the skeleton of the file they came from; return whether that could be done."""
+    skeleton = images[0].details.get("skeleton")
+    if skeleton is None:
+        return False
+    put_skeleton(handle, skeleton)
+    with quietly(), tifffile.TiffFile(handle) as tiff:
+        for series, image in zip(whole_series(tiff), images, strict=True):
+            pixels: Any = _with_alpha(image)
+            if image.details["inverted"]:
+                pixels = ~pixels
+            for level in series.levels:
+                segments = Segments(level, handle, blank=True)
+                if level is series:
+                    segments[tuple(slice(0, n) for n in level.shape)] = pixels
+                else:
+                    build(pixels, segments, image.details["pyramid"])
+                try:
+                    segments.finish()
+                except struct.error:  # a table of 16-bit lengths, or beyond 4 GB
+                    return False
+                pixels = segments if level is not series else pixels
+    return True
+
+
+def _with_alpha(image: ImageFile) -> Array:
+    """Return the samples of a TIFF image, alpha among them."""
+    if image.alpha is None:
+        return image.pixels
+    axes = _layout(image)["axes"]
+    axis = axes.index("S")
+    colour = image.pixels
+    if colour.ndim < len(axes):
+        colour = np.expand_dims(colour, axis)
+    return np.concatenate([colour, np.expand_dims(image.alpha, axis)], axis)
+
+
+def _write_anew(writer: tifffile.TiffWriter, image: ImageFile) -> None:
+    """Write one image in the layout it came in or else a plain one."""
+    layout, details = _layout(image), image.details
+    across, down = details.get("dpi") or (None, None)
+    texts = details.get("texts", {})
+    extra = [(code, 2, len(text) + 1, text, True) for code, text in texts.items()]
+    if details.get("xmp"):
+        extra.append((700, 1, len(details["xmp"]), details["xmp"], True))
+    writer.write(
+        np.ascontiguousarray(_with_alpha(image)),
         photometric=layout["photometric"],
         planarconfig=layout["planarconfig"],
         extrasamples=layout["extrasamples"] or None,
-        metadata={"axes": axes},
-        ome=False,
-        imagej=False,
+        metadata={"axes": layout["axes"]} if 270 not in texts else None,
+        resolution=(across, down) if across else None,
+        resolutionunit=_INCH if across else None,
+        iccprofile=details.get("icc"),
+        software=False,
+        extratags=[tag for tag in extra if tag[0] not in (270, 306)],
+        description=texts.get(270),
+        datetime=texts.get(306),
     )
 
 
-def _plain_layout(image: ImageFile) -> dict[str, Any]:
-    """Name the axes of pixels that do not come from a TIFF file.
+def _layout(image: ImageFile) -> dict[str, Any]:
+    """Return how samples are stored: as they came from a TIFF, else plainly.
 
     RGB (or a JPEG's CMYK) at the end are samples of a pixel; other channels are an axis "C".
     """
-    axes = "QQZYX"[-len(image.spatial) :]
-    photometric = "minisblack"
-    if image.channel_axis is not None:
-        at = image.channel_axis % image.pixels.ndim
-        is_last = at == image.pixels.ndim - 1
-        if is_last and (image.n_channels == 3 or image.is_cmyk):
-            photometric = "separated" if image.is_cmyk else "rgb"
-            axes += "S"
-        else:
-            axes = axes[:at] + "C" + axes[at:]
+    if image.format == "TIFF":
+        return dict(image.details)
+    axes, photometric = image.axes.replace("S", "C"), "minisblack"
+    if axes.endswith("C") and (image.n_channels == 3 or image.is_cmyk):
+        photometric = "separated" if image.is_cmyk else "rgb"
+        axes = axes[:-1] + "S"
     if image.alpha is not None and "S" not in axes:
         axes = axes.replace("C", "") + "S"
     return {
@@ -191,3 +315,23 @@ def _plain_layout(image: ImageFile) -> dict[str, Any]:
         "planarconfig": "contig" if "S" in axes else None,
         "extrasamples": () if image.alpha is None else (_UNASSOCIATED,),
     }
+
+
+def empty(handle: BinaryIO | io.BytesIO, shape: Sequence[int], dtype: Any, axes: str) -> None:
+    """Write a tiled file of zeros, uncompressed, to be filled piece by piece."""
+    probe = ImageFile(
+        np.broadcast_to(np.zeros((), dtype), shape), channels_of(axes), None, "", {}, axes
+    )
+    layout = _layout(probe)
+    tifffile.imwrite(
+        handle,
+        shape=tuple(shape),
+        dtype=dtype,
+        tile=(256, 256),
+        photometric=layout["photometric"],
+        planarconfig=layout["planarconfig"],
+        metadata={"axes": layout["axes"]},
+        bigtiff=probe.pixels.nbytes > 2**32 - 2**26,
+        ome=False,
+        imagej=False,
+    )

@@ -1,0 +1,144 @@
+"""Directories of TIFF tags, edited in place: in TIFF files and in EXIF blocks, which are the same.
+
+All values are found by their offset from the start.  So a value that grows is written at the end,
+and a directory that grows too; nothing else moves, and what cameras hide in their private tags,
+with offsets only they know, stays true.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import BinaryIO
+
+SOFTWARE = 305
+_ASCII = 2
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How offsets are written: the two byte orders, and two sizes (TIFF and BigTIFF)."""
+
+    order: str  # "<" or ">"
+    big: bool
+
+    @property
+    def offset(self) -> str:
+        """Format of an offset or count."""
+        return self.order + ("Q" if self.big else "I")
+
+    @property
+    def number(self) -> str:
+        """Format of the number of entries."""
+        return self.order + ("Q" if self.big else "H")
+
+    @property
+    def entry(self) -> str:
+        """Format of an entry: tag, type, count, value or where it is."""
+        return self.order + ("HHQ8s" if self.big else "HHI4s")
+
+    @property
+    def room(self) -> int:
+        """Bytes of a value that need no offset."""
+        return 8 if self.big else 4
+
+
+def add_software(handle: BinaryIO, note: str) -> None:
+    """Add a note to the Software tag of the first directory.
+
+    Parameters
+    ----------
+    handle : binary file
+        Open for reading and writing; a TIFF file or an EXIF block.
+    note : str
+        Follows what the tag says already, after a semicolon.
+    """
+    layout, at = _first_directory(handle)
+    entries, following = _read_directory(handle, layout, at)
+    old = next((entry for entry in entries if entry[0] == SOFTWARE), None)
+    said = _text(handle, layout, old) if old else b""
+    told = note.encode("ascii", "replace")
+    if said.endswith(told):
+        return
+    text = (said + b"; " + told if said else told) + b"\0"
+    entry = (SOFTWARE, _ASCII, len(text), _store(handle, layout, text))
+    packed = struct.pack(layout.entry, *entry)
+    if old:
+        start = at + struct.calcsize(layout.number)
+        handle.seek(start + entries.index(old) * struct.calcsize(layout.entry))
+        handle.write(packed)
+        return
+    entries = sorted([*entries, entry], key=lambda e: e[0])
+    directory = struct.pack(layout.number, len(entries))
+    directory += b"".join(struct.pack(layout.entry, *e) for e in entries) + following
+    moved = _append(handle, layout, directory)
+    handle.seek(8 if layout.big else 4)
+    handle.write(moved)
+
+
+def exif_with_software(exif: bytes | None, note: str) -> bytes | None:
+    """Return an EXIF block with a note in it; one that makes no sense comes back as it is."""
+    if not note:
+        return exif
+    block = io.BytesIO(exif or b"II*\0\x08\0\0\0\0\0\0\0\0\0")  # else one without entries
+    with suppress(Exception):
+        add_software(block, note)
+        return block.getvalue()
+    return exif
+
+
+def _first_directory(handle: BinaryIO) -> tuple[Layout, int]:
+    handle.seek(0)
+    start = handle.read(16)
+    order = {b"II": "<", b"MM": ">"}[start[:2]]
+    big = struct.unpack(order + "H", start[2:4])[0] == 43
+    layout = Layout(order, big)
+    where = start[8:16] if big else start[4:8]
+    return layout, struct.unpack(layout.offset, where)[0]
+
+
+Entry = tuple[int, int, int, bytes]
+
+
+def _read_directory(handle: BinaryIO, layout: Layout, at: int) -> tuple[list[Entry], bytes]:
+    """Return the entries of a directory, and the offset of the next one as it is stored."""
+    handle.seek(at)
+    number = struct.calcsize(layout.number)
+    (count,) = struct.unpack(layout.number, handle.read(number))
+    size = struct.calcsize(layout.entry)
+    stored = handle.read(count * size) if count < 4096 else b""
+    if len(stored) != count * size:
+        raise ValueError("the directory of tags is damaged")
+    entries = [struct.unpack_from(layout.entry, stored, i * size) for i in range(count)]
+    return entries, handle.read(layout.room).ljust(layout.room, b"\0")
+
+
+def _text(handle: BinaryIO, layout: Layout, entry: Entry) -> bytes:
+    """Return the text of an entry without what ends it."""
+    _, kind, count, value = entry
+    if kind != _ASCII or count > 65536:
+        return b""
+    if count > layout.room:
+        handle.seek(struct.unpack(layout.offset, value)[0])
+        value = handle.read(count)
+    return value[:count].split(b"\0")[0].rstrip()
+
+
+def _store(handle: BinaryIO, layout: Layout, value: bytes) -> bytes:
+    """Return what an entry says of a value: itself if it is short, else where it now is."""
+    if len(value) <= layout.room:
+        return value.ljust(layout.room, b"\0")
+    return _append(handle, layout, value)
+
+
+def _append(handle: BinaryIO, layout: Layout, block: bytes) -> bytes:
+    """Write a block at the end, on an even offset, and return that offset as it is stored."""
+    at = handle.seek(0, 2)
+    if at % 2:
+        handle.write(b"\0")
+        at += 1
+    place = struct.pack(layout.offset, at)  # an error beyond 4 GB: then nothing was written
+    handle.write(block)
+    return place

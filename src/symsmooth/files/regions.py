@@ -1,0 +1,187 @@
+"""Images larger than memory: tiled TIFF, Zarr and .npy, read and written box by box.
+
+A box is a tuple of slices with start and stop, one for each axis.  Sources and targets may be shared
+by threads.  A target is a hidden file (or folder) beside its name, with a log of the boxes that are
+done; it takes its name when it is finished.  So there is never a wrong file under the right name, and
+a run that was killed can be taken up where it was.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import _module, format_of, sniff
+from ._base import Array, FileError, channels_of, one_line, plain_axes
+from ._pyramid import Box
+from ._targets import MAKERS, Target, append, check_box, lines_of, remove
+
+__all__ = ["Box", "Source", "Target", "create_target", "open_source"]
+
+
+class Source:
+    """An image that is read box by box; a context manager.
+
+    Attributes
+    ----------
+    path : Path
+    format : "TIFF", "ZARR" or "NPY"
+    shape, dtype, axes
+        As of an ImageFile; alpha stays among the samples.
+    chunks : tuple of int
+        What is stored in one piece: boxes that are multiples of it are read fastest.
+    """
+
+    def __init__(self, path: Path, format: str, pixels: Any, axes: str, details: Any) -> None:
+        self.path, self.format, self.axes, self.details = path, format, axes, details
+        self.shape: tuple[int, ...] = tuple(pixels.shape)
+        self.dtype: np.dtype[Any] = pixels.dtype.newbyteorder("=")
+        self.chunks: tuple[int, ...] = tuple(getattr(pixels, "chunks", None) or self.shape)
+        self._pixels = pixels
+
+    @property
+    def channel_axis(self) -> int | None:
+        """The axis of the channels, or None."""
+        return channels_of(self.axes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all pixels."""
+        return int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
+
+    def read(self, box: Box) -> Array:
+        """Return the pixels of a box, in native byte order."""
+        try:
+            return np.array(self._pixels[check_box(box, self.shape)], dtype=self.dtype)
+        except Exception as error:  # a damaged file can raise anything in a decoder
+            raise FileError(f"{self.path}: cannot be read: {one_line(error)}") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        for name in ("tiff", "handle"):
+            if name in self.details:
+                self.details[name].close()
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return open_source, (str(self.path),)  # another process opens the file itself
+
+
+def open_source(path: str | os.PathLike[str]) -> Source:
+    """Open a TIFF, Zarr or .npy image to read it box by box.
+
+    Raises
+    ------
+    FileError
+        If it is no such image, holds several, or its pixels mean something only a whole read knows
+        (a palette).
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.npy")
+    >>> np.save(path, np.arange(20).reshape(4, 5))
+    >>> open_source(path).read((slice(1, 2), slice(0, 3)))
+    array([[5, 6, 7]])
+    """
+    file = Path(path)
+    opener = {"TIFF": _open_tiff, "ZARR": _open_zarr, "NPY": _open_npy}
+    try:
+        format = sniff(file)
+        if format not in opener:
+            raise FileError(f"is {format}, which cannot be read in pieces; save it as tiled TIFF")
+        return opener[format](file)
+    except FileError as error:
+        raise FileError(f"{file}: {error}") from error
+    except FileNotFoundError as error:
+        raise FileError(f"{file}: no such file") from error
+    except Exception as error:
+        raise FileError(f"{file}: cannot be read: {one_line(error)}") from error
+
+
+def _open_tiff(path: Path) -> Source:
+    import tifffile
+
+    from ._segments import Segments
+    from ._tiff import check_pages, whole_series
+
+    tiff = tifffile.TiffFile(path)
+    try:
+        found = whole_series(tiff)
+        if len(found) > 1:
+            raise FileError(f"holds {len(found)} images; save each as a file of its own")
+        page = found[0].keyframe
+        if page.photometric not in (1, 2, 5) or page.dtype.kind not in "uif":
+            raise FileError(f"has {page.photometric.name} pixels; save it as grey or RGB")
+        check_pages(found[0])
+        handle = open(path, "rb")  # noqa: SIM115  (closed by the source)
+        segments = Segments(found[0], handle)
+    except BaseException:
+        tiff.close()
+        raise
+    details = {"tiff": tiff, "handle": handle, "series": found[0]}
+    return Source(path, "TIFF", segments, found[0].axes, details)
+
+
+def _open_zarr(path: Path) -> Source:
+    zarr = _module("ZARR")
+    found = zarr.find_images(path)
+    if len(found) != 1:
+        raise FileError(f"holds {len(found)} images; give one of them, as {path}/NAME")
+    names, axes = found[0]
+    array = zarr.open_array(path, names[0], "r")
+    zarr.check_array(array, path / names[0])
+    return Source(path, "ZARR", array, axes, {"levels": names})
+
+
+def _open_npy(path: Path) -> Source:
+    from ._npy import guess_channel_axis
+
+    pixels = np.lib.format.open_memmap(path, mode="r")
+    axes = plain_axes(pixels.ndim, guess_channel_axis(pixels.shape))
+    return Source(path, "NPY", pixels, axes, {})
+
+
+def create_target(
+    path: str | os.PathLike[str], source: Source, *, resume: bool = False, key: str = ""
+) -> Target:
+    """Make a TIFF, Zarr or .npy image like a source, to be written box by box.
+
+    Parameters
+    ----------
+    path : path
+        Its ending says the format.  TIFF from TIFF and Zarr from Zarr keep all metadata.
+    source : Source
+        Gives shape, dtype, axes and, in the same format, everything else.
+    resume : bool
+        Take up what a run with the same ``key`` left, and leave it behind when interrupted.
+    key : str
+        What the pixels depend on (method, options, the input's date): another key starts afresh.
+    """
+    file = Path(path)
+    final = Path(os.path.realpath(file))
+    part, log = (final.with_name(f".{final.name[:100]}.{end}") for end in ("part", "part.log"))
+    about = {"shape": list(source.shape), "dtype": source.dtype.str, "key": key}
+    format = format_of(file)
+    try:
+        if format not in MAKERS:
+            raise FileError(f"{format} cannot be written in pieces; use .tif, .zarr or .npy")
+        lines = lines_of(log)
+        if not (resume and part.exists() and lines and lines[0] == about):
+            remove(part)
+            remove(log)
+            MAKERS[format][0](part, source)
+            append(log, about)
+        return MAKERS[format][1](file, part, log, resume, source)
+    except FileError as error:
+        raise FileError(f"{file}: {error}") from error
+    except OSError as error:
+        raise FileError(f"{file}: cannot be written: {one_line(error)}") from error

@@ -1,0 +1,211 @@
+"""Read damaged files in a process of its own: ``python hostile.py N SEED FORMAT...``.
+
+Prints a JSON object a format: the number of files read and refused, and all that should not be.  Run by
+``test_hostile.py``, which sees a crash of a decoder as the end of this process.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import resource
+import shutil
+import signal
+import struct
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+LIMIT = 5.0  # seconds
+ADDRESSES = 8 * 2**30  # bytes of address space: what claims more must be refused, not tried
+SUFFIXES = {
+    **{"PNG": ".png", "PNG16": ".png", "JPEG": ".jpg", "BMP": ".bmp", "WEBP": ".webp"},
+    **{"TIFF": ".tif", "TIFF-deflate": ".tif", "OME-TIFF": ".tif", "ImageJ": ".tif"},
+    **{"FITS": ".fits", "NPY": ".npy", "ZARR": ".zarr", "OME-ZARR": ".zarr"},
+}
+
+
+def sample(kind: str) -> bytes | dict[str, bytes]:
+    """Return a small valid file, or the files of a folder by name."""
+    rng = np.random.default_rng(1)
+    colour = rng.integers(0, 256, (24, 20, 3), dtype=np.uint8)
+    stack = rng.integers(0, 65536, (2, 3, 16, 18), dtype=np.uint16)
+    buffer = io.BytesIO()
+    if kind in ("PNG", "JPEG", "BMP", "WEBP"):
+        from PIL import Image
+
+        exif = Image.Exif()
+        exif[0x010F], exif[0x0112] = "Maker", 6
+        more: dict[str, Any] = {} if kind == "BMP" else {"exif": exif, "icc_profile": b"icc" * 50}
+        Image.fromarray(colour).save(buffer, format=kind, **more)
+    elif kind == "PNG16":
+        from symsmooth.files import ImageFile, _png
+
+        deep = stack[:, :, :, :].reshape(24, -1, 3).copy()
+        _png.write(buffer, deep, ImageFile(deep, 2, None, ""), "note")
+    elif kind == "NPY":
+        np.save(buffer, colour)
+    elif kind == "FITS":
+        from astropy.io import fits
+
+        parts = [fits.PrimaryHDU(stack[0]), fits.ImageHDU(stack[1].astype(np.float32))]
+        fits.HDUList(parts).writeto(buffer)
+    elif kind.endswith("ZARR"):
+        return sample_store(kind, stack)
+    else:
+        import tifffile
+
+        options: dict[str, dict[str, Any]] = {
+            "TIFF": {"photometric": "minisblack"},
+            "TIFF-deflate": {"compression": "zlib", "tile": (16, 16), "photometric": "minisblack"},
+            "OME-TIFF": {"ome": True, "metadata": {"axes": "CZYX"}},
+            "ImageJ": {"imagej": True, "metadata": {"axes": "TZYX", "Info": "x"}},
+        }
+        tifffile.imwrite(buffer, stack, **options[kind])
+    return buffer.getvalue()
+
+
+def sample_store(kind: str, stack: np.ndarray[Any, Any]) -> dict[str, bytes]:
+    """Return the files of a Zarr array, or of an OME-Zarr group of version 2."""
+    import zarr
+
+    with tempfile.TemporaryDirectory() as name:
+        if kind == "ZARR":
+            zarr.create_array(name, data=stack, chunks=(1, 1, 16, 16), overwrite=True)
+        else:
+            group = zarr.open_group(name, mode="w", zarr_format=2)
+            axes = [{"name": letter} for letter in "czyx"]
+            levels = [{"path": "0"}, {"path": "1"}]
+            group.attrs["multiscales"] = [{"axes": axes, "datasets": levels, "version": "0.4"}]
+            group.create_array("0", data=stack, chunks=(1, 1, 16, 16))
+            group.create_array("1", data=stack[..., ::2, ::2].copy(), chunks=(1, 1, 16, 16))
+        root = Path(name)
+        return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+def damaged(data: bytes, how: int, rng: np.random.Generator) -> bytes:
+    """Cut a file off, flip some of its bits, or put huge, zero and negative numbers into it."""
+    changed = bytearray(data)
+    if how == 0:
+        return data[: int(len(data) * rng.random() ** 2)]
+    span = len(changed) if rng.random() < 0.5 else min(len(changed), 400)
+    if how == 1:
+        for _ in range(rng.integers(1, 12)):
+            changed[rng.integers(0, span)] ^= 1 << rng.integers(0, 8)
+        return bytes(changed)
+    values = [2**31, 2**31 - 1, 2**32 - 1, 0, 1, 2**16, 2**30, 65535, 2**20]
+    for _ in range(rng.integers(1, 4)):
+        at = int(rng.integers(0, max(span - 4, 1)))
+        order = "<>"[rng.integers(0, 2)]
+        changed[at : at + 4] = struct.pack(order + "I", values[rng.integers(0, len(values))])
+    return _with_longer_numbers(bytes(changed), rng) if rng.random() < 0.5 else bytes(changed)
+
+
+def _with_longer_numbers(data: bytes, rng: np.random.Generator) -> bytes:
+    """Replace a number that is written in digits, as in headers that are text."""
+    import re
+
+    found = list(re.finditer(rb"\d+", data[:4000]))
+    if not found:
+        return data
+    number = found[rng.integers(0, len(found))]
+    huge = [b"2147483648", b"0", b"-1", b"99999999999", b"1e9", b"65536", b"NaN"]
+    new = huge[rng.integers(0, len(huge))]
+    if rng.random() < 0.5:  # in the same place, for headers of fixed columns
+        return data[: number.start()] + new + data[number.start() + len(new) :]
+    return data[: number.start()] + new + data[number.end() :]
+
+
+def put(path: Path, content: bytes | dict[str, bytes]) -> None:
+    """Write a file or a folder."""
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+        return
+    for name, data in content.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_bytes(data)
+
+
+def mutations(kind: str, count: int, seed: int) -> Iterator[bytes | dict[str, bytes]]:
+    """Yield damaged files; of a folder one file is damaged, mostly one of its headers."""
+    whole, rng = sample(kind), np.random.default_rng(seed)
+    for i in range(count):
+        if isinstance(whole, bytes):
+            yield damaged(whole, i % 3, rng)
+            continue
+        names = sorted(whole)
+        headers = [n for n in names if n.rpartition("/")[2].startswith((".z", "zarr.json"))]
+        chosen = headers if rng.random() < 0.7 else names
+        name = chosen[rng.integers(0, len(chosen))]
+        yield {**whole, name: damaged(whole[name], i % 3, rng)}
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder that may not be there."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def main(kind: str, count: int, seed: int) -> dict[str, Any]:
+    """Denoise all of them, by the command's own function; say what went wrong."""
+    from symsmooth.cli.work import Job, denoise_file
+    from symsmooth.files import FileError, read_images
+    from symsmooth.methods import UNLISTED
+
+    wrong: list[str] = []
+    tally = {"read": 0, "refused": 0}
+    job = Job("identity", UNLISTED["identity"], {}, None, "auto", 1, 0)
+    slowest = 0.0
+
+    def late(*_: object) -> None:
+        os.write(2, f"{kind}: file {number} takes longer than {LIMIT} s\n".encode())
+        os._exit(3)
+
+    signal.signal(signal.SIGALRM, late)
+    with tempfile.TemporaryDirectory() as folder:
+        for number, content in enumerate(mutations(kind, count, seed)):
+            source = Path(folder) / f"in{SUFFIXES[kind]}"
+            target = Path(folder) / f"out{SUFFIXES[kind]}"
+            put(source, content)
+            signal.setitimer(signal.ITIMER_REAL, LIMIT)
+            start = time.perf_counter()
+            try:
+                denoise_file(source, target, job, None)
+                tally["read"] += 1
+            except FileError as error:
+                tally["refused"] += 1
+                names_file = str(error).startswith((str(source), str(target)))
+                if "\n" in str(error) or not names_file:
+                    wrong.append(f"{number}: says {error!s:.200}")
+                if target.exists():
+                    wrong.append(f"{number}: left an output")
+            except Exception as error:
+                wrong.append(f"{number}: raised {type(error).__name__}: {error!s:.200}")
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            slowest = max(slowest, time.perf_counter() - start)
+            if target.exists():
+                read_images(target)
+            if left := set(os.listdir(folder)) - {source.name, target.name}:
+                wrong.append(f"{number}: left {sorted(left)}")
+            for path in (source, target):
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(
+                    missing_ok=True
+                )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {"kind": kind, **tally, "wrong": wrong, "slowest": slowest, "peak": peak}
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
+    warnings.simplefilter("error")
+    for name in sys.argv[3:]:
+        print(json.dumps(main(name, int(sys.argv[1]), int(sys.argv[2]))), flush=True)
