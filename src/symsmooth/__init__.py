@@ -30,6 +30,7 @@ _HOME = {
     "denoise_gsfw": "gsfw",
     "denoise_lark": "filters",
     "denoise_nlm": "filters",
+    "estimate_noise": "noise",
     "estimate_sigma": "noise",
     "fit_gsf": "gsf",
     "fit_gsfw": "gsfw",
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from .gsfw import denoise_gsfw as denoise_gsfw
     from .gsfw import fit_gsfw as fit_gsfw
     from .methods import METHODS as METHODS
+    from .noise import estimate_noise as estimate_noise
     from .noise import estimate_sigma as estimate_sigma
     from .tiles import Cancelled as Cancelled
     from .tiles import stop_when as stop_when

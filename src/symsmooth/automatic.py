@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .gsfw import denoise_gsfw
-from .image import Array
-from .noise import estimate_sigma
-from .options import check_positive
+from .image import Array, open_image
+from .noise import NoiseModel, White, resolve_noise
+from .noise.models import NoiseName
+from .options import check_positive, make_rng
 from .presets import Quality
-from .tiles import Progress
+from .stages import denoise_in_stages
+from .tiles import Pool, Progress
 
 
 def denoise(
     image: ArrayLike,
-    sigma: float | None = None,
+    sigma: float | ArrayLike | None = None,
     *,
     quality: Quality = "balanced",
+    noise: NoiseName | NoiseModel | ArrayLike = "auto",
     strength: float = 1.0,
     channel_axis: int | None = None,
     mask: ArrayLike | None = None,
@@ -31,10 +35,14 @@ def denoise(
     ----------
     image : array_like
         2-D or 3-D, plus channels if ``channel_axis`` is given; any real dtype but bool.
-    sigma : float or None
-        Standard deviation of the white noise, in the units of the image; None estimates it.
+    sigma : float, array_like or None
+        Standard deviation of Gaussian noise in the units of the image: one number, one for each
+        channel, or a map of the spatial shape; None finds out what noise there is.
     quality : {"preview", "fast", "balanced", "best"}
         How much time to spend.
+    noise : {"auto", "gaussian", "poisson-gaussian", "correlated"}, model or array_like
+        What kind of noise; "auto" decides from the image (:func:`estimate_noise` says what it would
+        decide, and its result may be given here).  An array is a sample of pure noise.
     strength : float
         Multiplies the noise level: above 1 for a smoother picture, below 1 for more detail.
     channel_axis : int or None
@@ -55,7 +63,9 @@ def denoise(
 
     Notes
     -----
-    GSF-W (:func:`denoise_gsfw`) at ``strength`` times the noise level.
+    The noise is made white with variance 1 (a division by its level, the generalised Anscombe transform,
+    or a division by its spectrum), GSF-W (:func:`denoise_gsfw`) removes it, and the transform is undone,
+    without bias.
 
     References
     ----------
@@ -69,16 +79,13 @@ def denoise(
     >>> bool(symsmooth.denoise(noisy).std() < 6.0)
     True
     """
+    picture = open_image(image, channel_axis, mask)
     check_positive("strength", strength)
-    if sigma is None:
-        sigma = estimate_sigma(image, channel_axis=channel_axis, mask=mask)
-    return denoise_gsfw(
-        image,
-        sigma if strength == 1.0 else strength * sigma,
-        quality=quality,
-        channel_axis=channel_axis,
-        mask=mask,
-        rng=rng,
-        workers=workers,
-        progress=progress,
-    )
+    model = resolve_noise(picture, sigma, noise)
+    generator, pool = make_rng(rng), Pool(workers, progress)
+    if isinstance(model, White):
+        found = denoise_in_stages(picture, strength * model.sigma, quality, generator, pool)
+        return picture.restore(found.image)
+    white = replace(picture, noisy=model.whiten(picture.noisy))
+    found = denoise_in_stages(white, strength, quality, generator, pool)
+    return picture.restore(model.restore(found.image))

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike
 
-from .image import Array, Float, Picture, open_image
+from ..image import Array, Float, Picture, open_image
 
 _SIDE = 5  # side of the patches
 _MOST_PATCHES = 60_000
@@ -66,6 +66,11 @@ def resolve_sigma(picture: Picture, sigma: float | None) -> float:
     """Return the given noise level, or the estimated one, in the picture's own units."""
     if sigma is None:
         return picture_sigma(picture)
+    return check_sigma(sigma) / picture.scale
+
+
+def check_sigma(sigma: object) -> float:
+    """Return sigma as a float, or say why it cannot be a noise level."""
     if isinstance(sigma, bool) or not isinstance(sigma, numbers.Real):
         raise TypeError(
             f"sigma must be one number in the image's units, got {type(sigma).__name__}; "
@@ -75,14 +80,18 @@ def resolve_sigma(picture: Picture, sigma: float | None) -> float:
         raise ValueError(
             f"sigma must be 0 or more and finite, got {sigma}; use None to have it estimated"
         )
-    return float(sigma) / picture.scale
+    return float(sigma)
 
 
 def picture_sigma(picture: Picture) -> float:
     """Return the noise level of an opened image, root mean square over its channels."""
+    return float(np.sqrt(np.mean(channel_sigmas(picture) ** 2)))
+
+
+def channel_sigmas(picture: Picture) -> Array:
+    """Return the noise level of each channel of an opened image."""
     channels = range(picture.noisy.shape[-1])
-    variances = [_variance(_sample_patches(picture, c)) for c in channels]
-    return float(np.sqrt(np.mean(variances)))
+    return np.sqrt([patch_variance(sample_patches(picture, c)) for c in channels])
 
 
 def contrast(noisy: Float, sigma: float) -> float:
@@ -102,7 +111,7 @@ def add_noise(clean: Array, sigma: float, rng: int | np.random.Generator = 0) ->
     return np.asarray(clean, np.float64) + sigma * generator.standard_normal(np.shape(clean))
 
 
-def _sample_patches(picture: Picture, channel: int) -> Array:
+def sample_patches(picture: Picture, channel: int) -> Array:
     """Return flat patches (m, y, x) of one channel; volumes slice by slice, missing pixels avoided."""
     plane = picture.noisy[..., channel]
     side_y, side_x = (min(_SIDE, s) for s in plane.shape[-2:])
@@ -121,7 +130,7 @@ def _sample_patches(picture: Picture, channel: int) -> Array:
     return windows[at].astype(np.float64)
 
 
-def _variance(patches: Array) -> float:
+def patch_variance(patches: Array) -> float:
     """Return the noise variance from patches (m, y, x)."""
     energy = _gradient_energy(patches)
     points = patches.reshape(len(patches), -1)

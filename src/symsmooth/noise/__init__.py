@@ -1,0 +1,21 @@
+"""Noise: its level, how it depends on the signal, on the channel and on its neighbours; synthetic noise."""
+
+from .level import add_noise, contrast, estimate_sigma, picture_sigma, resolve_sigma
+from .models import NoiseModel, Uneven, White, estimate_noise, resolve_noise
+from .signal import PoissonGaussian
+from .spectrum import Correlated
+
+__all__ = [
+    "Correlated",
+    "NoiseModel",
+    "PoissonGaussian",
+    "Uneven",
+    "White",
+    "add_noise",
+    "contrast",
+    "estimate_noise",
+    "estimate_sigma",
+    "picture_sigma",
+    "resolve_noise",
+    "resolve_sigma",
+]
