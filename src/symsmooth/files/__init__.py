@@ -18,7 +18,7 @@ from typing import Any
 
 from ._base import Array, FileError, ImageFile, one_line, replacing
 
-__all__ = ["FileError", "ImageFile", "check_writable", "read_image", "write_image"]
+__all__ = ["FileError", "ImageFile", "check_writable", "read_image", "replacing", "write_image"]
 
 _MODULES = {
     "PNG": "_pillow",
