@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from ..pages import Plot, Series, Table
+from ..pages import Compared, Plot, Row, Series, Table
 from .common import (
-    EIGHT, OURS, Contender, absent, available, compared, db, grid, mean, minus, strip_of, strip_plan, value,
+    EIGHT,
+    OURS,
+    Contender,
+    absent,
+    available,
+    compared,
+    grid,
+    mean,
+    minus,
+    strip_of,
+    strip_plan,
+    value,
 )  # fmt: skip
 from .main_table import QUICK, means
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
@@ -43,7 +54,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
     sigmas, pictures = printed()["main"]["sigma"], setting.classics(*QUICK)
     contenders = (*EIGHT, OURS)
     ours = means(setting, results, contenders)
-    rows = [
+    rows: list[Row] = [
         [
             f"σ {s}",
             *(compared(setting, c, ours[c.label, s], _printed(c, pictures, s)) for c in contenders),
@@ -67,7 +78,8 @@ def _report(setting: Setting, results: Results) -> Outcome:
     missing = absent(setting, EIGHT)
     claims = [
         Claim(
-            "Ours, not the paper's: denoise is above every method of the main table as we measure it.",
+            "Ours, not the paper's: denoise is above every method of the main table as we "
+            "measure it.",
             min(margins) > 0 and not missing if not missing or min(margins) <= 0 else None,
             "-",
             f"above the best of the {len(EIGHT) - len(missing)} measured by "
@@ -101,17 +113,22 @@ def _average(
 
 def _development_tables(setting: Setting, results: Results) -> list[Table]:
     sigmas = setting.pick(SIGMAS, SIGMAS[1:2])
-    rows = []
+    columns = (("psnr", "PSNR", 2), ("ssim", "SSIM", 3), ("seconds", "seconds", 2))
+    rows: list[Row] = []
     for c in ALL:
-        row: list[float | str | None] = [c.label]
-        for s in sigmas:
-            row += [_average(setting, results, c, s, n) for n in ("psnr", "ssim", "seconds")]
-        rows.append(
-            row if c.method in setting.methods else [c.label, *["not available"] * (len(row) - 1)]
-        )
-    head = ["method", *(f"σ {s} {n}" for s in sigmas for n in ("PSNR", "SSIM", "seconds"))]
-    caption = f"{len(_development(setting))} other pictures, middle {CROP}\u00d7{CROP}: PSNR in dB, SSIM, seconds on one thread"
-    return [Table(caption, head, rows, digits=3)]
+        why = "failed" if c.method in setting.methods else "not available"
+        cells = [
+            Compared(_average(setting, results, c, s, name), None, digits, why=why)
+            for s in sigmas
+            for name, _, digits in columns
+        ]
+        rows.append([c.label, *cells])
+    head = ["method", *(f"σ {s} {title}" for s in sigmas for _, title, _ in columns)]
+    caption = (
+        f"{len(_development(setting))} other pictures, middle {CROP}\u00d7{CROP}: "
+        "PSNR in dB, SSIM, seconds on one thread"
+    )
+    return [Table(caption, head, rows)]
 
 
 def _front(setting: Setting, results: Results) -> Plot:
@@ -129,11 +146,13 @@ EXPERIMENT = Experiment(
     "beyond",
     "Not in the paper",
     "Beyond the paper",
-    "Our denoise (GSF whose clusters learn covariances) in the paper's table, and every method on pictures the paper "
+    "Our denoise (GSF whose clusters learn covariances) in the paper's table, and every method "
+    "on pictures the paper "
     "does not know.",
     _plan,
     _report,
     differences=(
-        "Times are of one thread while as many processes run as --jobs says; they tell of proportions, not of records.",
+        "Times are of one thread while as many processes run as --jobs says; they tell of "
+        "proportions, not of records.",
     ),
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..pages import Compared, Plot, Series, Table
+import itertools
+
+from ..pages import Compared, Plot, Row, Series, Table
 from .common import SIDE, Contender, mean, strip_of, strip_plan, value
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed
@@ -26,8 +28,7 @@ def judge(found: list[float | None], paper: list[int], *, falling: bool) -> Clai
     """Return the claim that k goes one way, within 25 % of the printed numbers."""
     known = [(f, p) for f, p in zip(found, paper, strict=True) if f is not None]
     order = [f for f, _ in known]
-    pairs = list(zip(order, order[1:], strict=False))
-    one_way = all(a > b if falling else a < b for a, b in pairs)
+    one_way = all(a > b if falling else a < b for a, b in itertools.pairwise(order))
     worst = max((abs(f / p - 1.0) for f, p in known), default=1.0)
     word = "falls as the noise grows" if falling else "grows with the picture"
     return Claim(
@@ -45,7 +46,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
     paper = printed()["clusters-sigma"]
     trials = range(setting.pick(8, 1))
     found = [mean(value(results.get((s, t)), "k") for t in trials) for s in paper["sigma"]]
-    rows = [
+    rows: list[Row] = [
         [str(s), Compared(k, p, 0, relative=True)]
         for s, k, p in zip(paper["sigma"], found, paper["k"], strict=True)
     ]

@@ -81,7 +81,8 @@ EXPERIMENT = Experiment(
     _plan,
     _report,
     differences=(
-        "δ(k) is measured on the whole picture, as in the paper. denoise_gsf itself measures it in windows of 128\u00d7128 "
+        "δ(k) is measured on the whole picture, as in the paper. denoise_gsf itself measures it "
+        "in windows of 128\u00d7128 "
         "of a larger picture, and then takes up to 1.5 times as many clusters.",
         "GSF runs two passes; the first alone is shown beside it.",
     ),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..image import Array
-from ..pages import Compared, Table
+from ..pages import Compared, Row, Table
 from .common import Contender, db, strip_of, strip_plan
 from .gallery import CLASSICS
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting
@@ -66,7 +66,8 @@ def _plan(setting: Setting) -> Plan:
 
 def _report(setting: Setting, results: Results) -> Outcome:
     paper = printed()["gain"]
-    rows, gains = [], []
+    rows: list[Row] = []
+    gains = []
     for picture in setting.classics(*QUICK):
         curves = mean_curves(results, picture)
         if curves is None:
@@ -112,16 +113,20 @@ EXPERIMENT = Experiment(
     "gain",
     "Figure 1",
     "One column normalisation gains",
-    "NLM (patch 5\u00d75, window 21\u00d721) on ten 100\u00d7100 pictures, once row-normalised and once "
+    "NLM (patch 5\u00d75, window 21\u00d721) on ten 100\u00d7100 pictures, once row-normalised "
+    "and once "
     "column- then row-normalised, each with its best h_r.",
     _plan,
     _report,
     differences=(
-        "The paper does not name its pictures. We take the middles of the ten standard ones at full size; eight "
+        "The paper does not name its pictures. We take the middles of the ten standard ones at "
+        "full size; eight "
         "of the printed columns are recognised by their numbers, No. 1 and No. 4 are not, and "
         f"{CLASSICS[0]} and {CLASSICS[5]} stand without a printed number.",
-        "h_r is per pixel: the weight is exp(\u2212|patch difference|² / 2 d h_r²) with d = 25. Only so the "
+        "h_r is per pixel: the weight is exp(\u2212|patch difference|² / 2 d h_r²) with d = 25. "
+        "Only so the "
         "printed h_r make sense.",
-        "The best h_r is that of the mean over the trials, on a grid of steps of 0.025\u03c3 near the optimum.",
+        "The best h_r is that of the mean over the trials, on a grid of steps of 0.025\u03c3 "
+        "near the optimum.",
     ),
 )

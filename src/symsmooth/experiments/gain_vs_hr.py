@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..image import Array
-from ..pages import Compared, Plot, Series, Table
+from ..pages import Compared, Plot, Row, Series, Table
 from . import gain
 from .common import strip_of, strip_plan
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
@@ -36,7 +36,8 @@ def _plan(setting: Setting) -> Plan:
 
 def _report(setting: Setting, results: Results) -> Outcome:
     threshold = printed()["gain-vs-hr"]["threshold"]
-    series, rows, found = [], [], []
+    rows: list[Row] = []
+    series, found = [], []
     pictures = setting.classics(*gain.QUICK)
     for number, picture in enumerate(pictures):
         curves = gain.mean_curves(results, picture)
@@ -51,7 +52,8 @@ def _report(setting: Setting, results: Results) -> Outcome:
     told = f"between {min(inside):.2f}σ and {max(inside):.2f}σ" if inside else "nowhere"
     claims = [
         Claim(
-            "The gain is negative for small h_r and positive for large; the sign changes near 0.65σ.",
+            "The gain is negative for small h_r and positive for large; the sign changes near "
+            "0.65σ.",
             bool(found) and len(inside) == len(found),
             "around 0.65σ, consistently for all 10 pictures",
             f"{told}, for {len(inside)} of {len(found)} pictures",
@@ -71,7 +73,8 @@ EXPERIMENT = Experiment(
     "gain-vs-hr",
     "Figure 4",
     "The gain against h_r",
-    "Small h_r: patches find few friends, balancing them out cannot help. Large h_r: many weak friends to balance.",
+    "Small h_r: patches find few friends, balancing them out cannot help. Large h_r: many weak "
+    "friends to balance.",
     _plan,
     _report,
     differences=("The paper's curves are only drawn; the place of the sign change is compared.",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..pages import Compared, Plot, Series, Table
+from ..pages import Compared, Plot, Row, Series, Table
 from .common import GLIDE, GSF, compared, grid, minus, strip_of, strip_plan
 from .main_table import QUICK, means
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
@@ -20,7 +20,8 @@ def _plan(setting: Setting) -> Plan:
 def _report(setting: Setting, results: Results) -> Outcome:
     sigmas, pictures = printed()["glide"]["sigma"], setting.classics(*QUICK)
     ours = means(setting, results, TWO)
-    rows, margins = [], []
+    rows: list[Row] = []
+    margins = []
     for s in sigmas:
         paper = {c.label: main_mean(c.printed, pictures, s) for c in TWO}
         row = [compared(setting, c, ours[c.label, s], paper[c.label]) for c in TWO]

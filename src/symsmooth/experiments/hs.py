@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
-from ..pages import Compared, Plot, Series, Table
+from ..pages import Compared, Plot, Row, Series, Table
 from .common import GSF, NLM, ONE_STEP, Contender, mean, minus, strip_of, strip_plan, value
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed
@@ -41,7 +42,8 @@ def _report(setting: Setting, results: Results) -> Outcome:
         for c in THREE
         for h_s in paper["h_s"]
     }
-    rows, gains = [], []
+    rows: list[Row] = []
+    gains = []
     for at, h_s in enumerate(paper["h_s"]):
         row = [Compared(ours[c.label, h_s], paper[c.printed][at]) for c in THREE]
         pairs = ((ONE_STEP, NLM), (GSF, ONE_STEP))
@@ -55,7 +57,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
         gains.append(margins[0].ours or 0.0)
         rows.append([str(h_s), *row, *margins])
     head = ["h_s", *(c.label for c in THREE), "One-step \u2212 NLM", "GSF \u2212 One-step"]
-    rising = all(b > a - 0.02 for a, b in zip(gains, gains[1:], strict=False))
+    rising = all(b > a - 0.02 for a, b in itertools.pairwise(gains))
     claims = [
         Claim(
             "The gain of One-step over NLM grows with h_s.",
@@ -86,7 +88,8 @@ EXPERIMENT = Experiment(
     "hs",
     "Table V",
     "The spatial parameter h_s",
-    "A small h_s makes W nearly diagonal, and a diagonal matrix has nothing to gain from column normalisation.",
+    "A small h_s makes W nearly diagonal, and a diagonal matrix has nothing to gain from column "
+    "normalisation.",
     _plan,
     _report,
     differences=("Soft windows end at 3 h_s, where the weight is exp(\u22124.5).",),

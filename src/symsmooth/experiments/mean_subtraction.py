@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..pages import Table
+from ..pages import Row, Table
 from .common import SIDE, db, seed_of
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting, Strip
 
@@ -33,7 +33,8 @@ def _plan(setting: Setting) -> Plan:
 
 
 def _report(setting: Setting, results: Results) -> Outcome:
-    rows, losses = [], []
+    rows: list[Row] = []
+    losses = []
     for (picture, s), result in _pairs(results):
         psnr = [float(result[name]["psnr"]) for name in VARIANTS]
         counts = [int(result[name]["k"]) for name in ("kept", "removed")]
@@ -43,10 +44,12 @@ def _report(setting: Setting, results: Results) -> Outcome:
     worst = min((min(pair) for pair in losses), default=None)
     claims = [
         Claim(
-            "Subtracting the mean before learning degrades the result, also when the means are updated.",
+            "Subtracting the mean before learning degrades the result, also when the means are "
+            "updated.",
             worst is not None and worst > 0,
             "“in general the denoising performance is still worse”; no numbers",
-            f"worse by {db(worst)} to {db(max(map(max, losses), default=None))} on {len(losses)} runs",
+            f"worse by {db(worst)} to {db(max(map(max, losses), default=None))} on "
+            f"{len(losses)} runs",
         )
     ]
     table = Table("PSNR in dB, 128\u00d7128, first pass, λ = 0", head, rows)
@@ -54,7 +57,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
 
 
 def _pairs(results: Results) -> list[tuple[tuple[str, int], dict[str, dict[str, float]]]]:
-    return [(k, r) for k, r in results.items() if isinstance(k, tuple) and r is not None]  # type: ignore[misc]
+    return [(k, r) for k, r in results.items() if isinstance(k, tuple) and r is not None]
 
 
 def _strip(setting: Setting, results: Results) -> list[Strip]:
@@ -76,11 +79,13 @@ EXPERIMENT = Experiment(
     "mean-subtraction",
     "Closing remark",
     "Removing the mean before learning",
-    "A mixture of zero-mean patches could do with fewer clusters, but the means themselves are never denoised.",
+    "A mixture of zero-mean patches could do with fewer clusters, but the means themselves are "
+    "never denoised.",
     _plan,
     _report,
     differences=(
-        "Dense EM in NumPy for all three, so that they differ in nothing else; k by cross-validation for each.",
+        "Dense EM in NumPy for all three, so that they differ in nothing else; k by "
+        "cross-validation for each.",
         f"Updated: the mean that is put back is that of the estimate so far, {ROUNDS} times over.",
     ),
 )

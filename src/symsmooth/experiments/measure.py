@@ -18,6 +18,7 @@ from ..image import Array, open_image
 from ..noise import add_noise
 from ..pages import png_bytes
 from ..selection import blend, cross_validate
+from ..symmetrize import Scalings, balance, sinkhorn_knopp
 from .centred import learn_without_means
 
 Measured = dict[str, Any]
@@ -78,17 +79,13 @@ def iterations(clean: Array, *, sigma: float, seed: int, h_r: float, most: int) 
     picture = open_image(noisy)
     W = weights.nlm(picture.noisy, 5, 21, 5 * h_r * level / picture.scale).to_sparse()
     pixels = picture.noisy.ravel().astype(np.float64)
-    row_scale, col_scale = 1.0 / (W @ np.ones(len(pixels))), np.ones(len(pixels))
-    path = []
-    for iteration in range(most + 1):
-        if iteration > 0:
-            col_scale = 1.0 / (W.T @ (row_scale if iteration > 1 else np.ones(len(pixels))))
-            row_scale = 1.0 / (W @ col_scale)
-        smoothed = (row_scale * (W @ (col_scale * pixels))).reshape(clean.shape)
-        path.append(psnr(smoothed * picture.scale + picture.offset, clean))
-    spread = 5 * h_r * level
-    limit = METHODS["nlm"](noisy, level, h_r=spread, sinkhorn_iters=None, workers=1)
-    return {"psnr": path, "limit": psnr(limit, clean)}
+
+    def smoothed(scalings: Scalings) -> Array:
+        values = scalings.row_scale * (W @ (scalings.col_scale * pixels))
+        return values.reshape(clean.shape) * picture.scale + picture.offset
+
+    path = [psnr(smoothed(sinkhorn_knopp(W, rounds)), clean) for rounds in range(most + 1)]
+    return {"psnr": path, "limit": psnr(smoothed(balance(W)), clean)}
 
 
 def denoise(
@@ -151,8 +148,8 @@ def deviation(clean: Array, *, sigma: float, seed: int, k: int) -> Measured:
     """delta(k) and the PSNR of GSF with k clusters: first pass alone, and both."""
     level = sigma / 255
     noisy = add_noise(clean, level, seed)
-    one = fit_gsf(noisy, level, n_clusters=k, passes=1, workers=1)
-    two = fit_gsf(noisy, level, n_clusters=k, workers=1)
+    one = fit_gsf(noisy, level, n_clusters=k, passes=1, rng=seed, workers=1)
+    two = fit_gsf(noisy, level, n_clusters=k, rng=seed, workers=1)
     return {
         "deviation": one.deviation,
         "psnr": psnr(one.image, clean),
@@ -160,7 +157,7 @@ def deviation(clean: Array, *, sigma: float, seed: int, k: int) -> Measured:
     }
 
 
-def clusters(clean: Array, *, sigma: float, seed: int) -> Measured:
+def clusters(clean: Array, *, sigma: float, seed: int, guess: int = 0) -> Measured:
     """K with delta(k) = 1 measured on the whole picture; PSNR of GSF with it, one pass and two.
 
     ``denoise_gsf`` measures delta in windows of a large picture; the paper does not, so neither here.
@@ -172,7 +169,7 @@ def clusters(clean: Array, *, sigma: float, seed: int) -> Measured:
     def measured(k: int) -> float:
         return fit_gsf(noisy, level, n_clusters=k, passes=1, workers=1).deviation
 
-    search = cross_validate(measured, own.n_clusters, 2, noisy.size // 4)
+    search = cross_validate(measured, guess or own.n_clusters, 2, noisy.size // 4)
     one = fit_gsf(noisy, level, n_clusters=search.n_clusters, passes=1, workers=1)
     two = fit_gsf(noisy, level, n_clusters=search.n_clusters, workers=1)
     return {

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..pages import Html, Plot, Table
 from .gallery import Gallery
+from .provenance import Provenance
 
 Key = Hashable
 Result = dict[str, Any]  # what a measurement returned; pictures are base64 PNGs under "pictures"
@@ -100,3 +101,30 @@ class Experiment:
     report: Callable[[Setting, Results], Outcome]
     follow: Callable[[Setting, Results], Plan] | None = None  # cells that need the first ones
     differences: Sequence[str] = field(default_factory=tuple)  # what we do differently
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An experiment and how it went."""
+
+    experiment: Experiment
+    outcome: Outcome = field(default_factory=Outcome)
+    why_not: str = ""  # why it did not run
+    failures: Sequence[str] = ()
+    seconds: float = 0.0  # of all its cells, also those reused
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """All that a run found."""
+
+    entries: Sequence[Entry]
+    setting: Setting
+    provenance: Provenance
+    measured: int  # cells of this run
+    reused: int  # cells that were there already
+
+    @property
+    def failures(self) -> list[str]:
+        """What went wrong, each message once."""
+        return sorted({text for entry in self.entries for text in entry.failures})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..pages import Compared, Table
+from ..pages import Compared, Row, Table
 from . import gain
 from .common import strip_of, strip_plan
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
@@ -17,7 +17,8 @@ def _plan(setting: Setting) -> Plan:
 
 def _report(setting: Setting, results: Results) -> Outcome:
     paper = printed()["negative-gain"]
-    rows, gains = [], []
+    rows: list[Row] = []
+    gains = []
     for at, picture in enumerate(setting.gallery.drawn):
         curves = gain.mean_curves(results, picture)
         if curves is None:
@@ -26,7 +27,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
         gains.append(one_step - original)
         values = [original, one_step, gains[-1]]
         columns = [paper[c][at] for c in ("original", "one_step", "gain")]
-        names = "disc square star ring edge".split()
+        names = ("disc", "square", "star", "ring", "edge")
         rows.append(
             [
                 f"{paper['images'][at]} ({names[at]})",
@@ -54,11 +55,13 @@ EXPERIMENT = Experiment(
     "negative-gain",
     "Figure 3",
     "Where column normalisation hurts",
-    "The experiment of Figure 1 on pictures that hold two constants only: most patches are good friends already.",
+    "The experiment of Figure 1 on pictures that hold two constants only: most patches are good "
+    "friends already.",
     _plan,
     _report,
     differences=(
-        "The paper's five pictures are not given. We draw a disc, a square, a star, a ring and a slanted edge, "
+        "The paper's five pictures are not given. We draw a disc, a square, a star, a ring and "
+        "a slanted edge, "
         "grey levels 64 and 191.",
     ),
 )

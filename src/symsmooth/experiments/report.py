@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..files import replacing
-from ..pages import Html, Panel, Section, element, page, strip
+from ..pages import Html, Panel, Section, element, page, prose, strip
 from ..pages.markup import Child
-from .model import Claim, Strip
+from .model import Claim, Entry, Reproduction, Strip
 from .paper import DOI, TITLE
 from .provenance import duration
-from .reproduction import Entry, Reproduction
 
 REPORT, MARKDOWN = "report.html", "reproduction.md"
 _VERDICTS = {
@@ -95,8 +94,10 @@ def _lead(found: Reproduction, claims: list[Claim]) -> Child:
             "p",
             "Every table and figure of ",
             element("cite", TITLE),
-            f" (Chan, Zickler, Lu, IEEE Trans. Image Processing 2017, doi:{DOI}), measured again with symsmooth: "
-            f"what the paper prints, what we find, the difference, and what we did differently.{mode}",
+            f" (Chan, Zickler, Lu, IEEE Trans. Image Processing 2017, doi:{DOI}), measured "
+            f"again with symsmooth: "
+            f"what the paper prints, what we find, the difference, and what we did "
+            f"differently.{mode}",
         ),
         [element("div", element("p", text), class_="callout") for text in _warnings(found)],
     ]
@@ -107,8 +108,10 @@ def _warnings(found: Reproduction) -> Iterator[str]:
     if not gallery.is_papers:
         names = ", ".join(f"{ours} for {name}" for name, ours in gallery.stand_ins.items())
         yield (
-            "The paper's pictures were not given (--images DIR): scikit-image's own stand in for them "
-            f"({names}). The printed numbers are for other pictures; differences mean little, directions do."
+            "The paper's pictures were not given (--images DIR): scikit-image's own stand in "
+            "for them "
+            f"({names}). The printed numbers are for other pictures; differences mean little, "
+            f"directions do."
         )
     if gallery.missing:
         yield f"Missing among the paper's ten pictures: {', '.join(gallery.missing)}."
@@ -132,13 +135,14 @@ def _summary(found: Reproduction) -> Child:
 def _claim(claim: Claim, link: Child = None) -> Html:
     kind, text = _VERDICTS[claim.holds]
     numbers = [
-        element("b", "Paper "), claim.printed, element("br"), element("b", "Ours "), claim.ours,
+        element("b", "Paper "), prose(claim.printed), element("br"),
+        element("b", "Ours "), prose(claim.ours),
         [element("br"), link] if link else None,
     ]  # fmt: skip
     return element(
         "li",
         element("div", element("span", text, class_=f"verdict {kind}")),
-        element("div", element("p", claim.text), element("p", numbers, class_="numbers")),
+        element("div", element("p", prose(claim.text)), element("p", numbers, class_="numbers")),
     )
 
 
@@ -148,7 +152,7 @@ def _count(claims: list[Claim]) -> str:
 
 def _section(entry: Entry, found: Reproduction) -> Section:
     experiment, outcome = entry.experiment, entry.outcome
-    body: list[Child] = [element("p", experiment.question)]
+    body: list[Child] = [element("p", prose(experiment.question))]
     if entry.why_not:
         body.append(element("div", element("p", f"Not run: {entry.why_not}."), class_="callout"))
     if outcome.claims:
@@ -159,7 +163,7 @@ def _section(entry: Entry, found: Reproduction) -> Section:
     body += [table.to_html() for table in outcome.tables]
     body += [_strip(each) for each in outcome.strips]
     if experiment.differences:
-        notes = [element("li", text) for text in experiment.differences]
+        notes = [element("li", prose(text)) for text in experiment.differences]
         body += [
             element("h3", "What we did differently"),
             element("ul", notes, class_="differences"),
@@ -225,7 +229,8 @@ def _facts(found: Reproduction) -> Child:
 def _foot() -> Child:
     return element(
         "p",
-        "Pictures: click or press + to zoom, drag or use the arrows to move, 0 to reset; all pictures of a strip "
+        "Pictures: click or press + to zoom, drag or use the arrows to move, 0 to reset; all "
+        "pictures of a strip "
         "move together. Method noise is noisy minus denoised; black and white are 3σ.",
     )
 

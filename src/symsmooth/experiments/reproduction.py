@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..files import FileError
@@ -12,39 +11,13 @@ from ..pages.plots import require_matplotlib
 from ..tiles import default_workers
 from . import find
 from .gallery import open_gallery
-from .model import Experiment, NotRunnable, Outcome, Plan, Results, Setting
-from .provenance import Provenance, provenance
+from .model import Entry, Experiment, NotRunnable, Plan, Reproduction, Results, Setting
+from .provenance import provenance
+from .report import write
 from .runner import Run, Tally, run_cells
 from .store import Store
 
 Tell = Callable[[str, Tally], object]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """An experiment and how it went."""
-
-    experiment: Experiment
-    outcome: Outcome = field(default_factory=Outcome)
-    why_not: str = ""  # why it did not run
-    failures: Sequence[str] = ()
-    seconds: float = 0.0  # of all its cells, also those reused
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """All that a run found."""
-
-    entries: Sequence[Entry]
-    setting: Setting
-    provenance: Provenance
-    measured: int  # cells of this run
-    reused: int  # cells that were there already
-
-    @property
-    def failures(self) -> list[str]:
-        """What went wrong, each message once."""
-        return sorted({text for entry in self.entries for text in entry.failures})
 
 
 def reproduce(
@@ -79,7 +52,6 @@ def reproduce(
         Called as ``tell(what, tally)`` whenever a cell is finished.
     """
     from .. import METHODS
-    from .report import write
 
     require_matplotlib()
     experiments = find(names)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any
+from typing import Any, cast
 
 from ..image import Array
 from .gallery import Gallery
@@ -123,8 +123,8 @@ def _measure(
         for connection in list(workers):
             give(connection)
         while busy:
-            for connection in wait(list(busy)):
-                assert isinstance(connection, Connection)
+            for ready in wait(list(busy)):
+                connection = cast(Connection, ready)
                 key = busy.pop(connection)
                 try:
                     outcome = connection.recv()

@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
-from ..pages import Compared, Plot, Series, Table
+from ..pages import Compared, Look, Plot, Row, Series, Table
 from .common import (
-    GSF, GSF_ONE_PASS, NLM, ONE_STEP, available, db, grid, mean, minus, strip_of, strip_plan, value,
+    GSF,
+    GSF_ONE_PASS,
+    NLM,
+    ONE_STEP,
+    available,
+    db,
+    grid,
+    mean,
+    minus,
+    strip_of,
+    strip_plan,
+    value,
 )  # fmt: skip
+from .gallery import CLASSICS
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import main_mean, printed
 
-QUICK = ("barbara", "house", "man", "peppers")
 THREE = (NLM, ONE_STEP, GSF)
 SHOWN = (*THREE, GSF_ONE_PASS)
 
 
 def _plan(setting: Setting) -> Plan:
-    pictures = setting.classics(*QUICK)
+    pictures = setting.classics(*CLASSICS)
     cells = grid(setting, SHOWN, pictures, printed()["sigma"]["sigma"])
     return cells | strip_plan(setting, THREE, pictures[0], 40, 0)
 
 
 def _report(setting: Setting, results: Results) -> Outcome:
-    sigmas, pictures = printed()["sigma"]["sigma"], setting.classics(*QUICK)
+    sigmas, pictures = printed()["sigma"]["sigma"], setting.classics(*CLASSICS)
     ours = {
         (c.label, s): mean(value(results.get((c.label, p, s))) for p in pictures)
         for c in available(setting, SHOWN)
         for s in sigmas
     }
     paper = {(c.label, s): main_mean(c.printed, pictures, s) for c in THREE for s in sigmas}
-    rows, margins = [], []
+    rows: list[Row] = []
+    margins = []
     for s in sigmas:
         row = [Compared(ours[c.label, s], paper.get((c.label, s))) for c in SHOWN]
         above = [
@@ -52,7 +64,8 @@ def _report(setting: Setting, results: Results) -> Outcome:
             "GSF is above One-step, One-step above NLM, at all noise levels.",
             ordered,
             "One-step above NLM by 0.12 to 1.12 dB, GSF by 2.50 to 3.41 dB",
-            f"{'so at all five' if ordered else 'not at all'} levels; GSF above NLM by at least {db(least)}",
+            f"{'so at all five' if ordered else 'not at all'} levels; GSF above NLM by at least "
+            f"{db(least)}",
         ),
         Claim(
             "Their margins are the paper's, within 0.3 dB.",
@@ -63,7 +76,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
     ]
     series = []
     for number, c in enumerate(SHOWN, start=1):
-        look = "dashed" if c is GSF_ONE_PASS else "line"
+        look: Look = "dashed" if c is GSF_ONE_PASS else "line"
         series.append(
             Series(c.label, sigmas, [ours[c.label, s] or 0 for s in sigmas], look, number)
         )
@@ -81,14 +94,18 @@ EXPERIMENT = Experiment(
     "sigma",
     "Table IV",
     "NLM, One-step and GSF at each noise level",
-    "Spatially regulated NLM with h_s = 10, h_r = σ√d; GSF with h_s = 10, h_r = σ, k by cross-validation, λ by SURE.",
+    "Spatially regulated NLM with h_s = 10, h_r = σ√d; GSF with h_s = 10, h_r = σ, k by "
+    "cross-validation, λ by SURE.",
     _plan,
     _report,
     differences=(
-        "Pictures are resized to 128\u00d7128 by antialiased bicubic interpolation on 8 bits; one noise draw a picture, "
+        "Pictures are resized to 128\u00d7128 by antialiased bicubic interpolation on 8 bits; "
+        "one noise draw a picture, "
         "seeds 0 to 9.",
-        "GSF runs two passes (the paper's remark under SURE); h_r and k of the second are ours. The first pass alone "
+        "GSF runs two passes (the paper's remark under SURE); h_r and k of the second are ours. "
+        "The first pass alone "
         "is shown beside it.",
-        "Where fewer than ten pictures run, the printed numbers are the means over the same pictures.",
+        "Where fewer than ten pictures run, the printed numbers are the means over the same "
+        "pictures.",
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..pages import Plot, Series, Table
+from ..pages import Plot, Row, Series, Table
 from . import gain
 from .common import Contender, strip_of, strip_plan
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting
@@ -40,7 +40,8 @@ def _follow(setting: Setting, results: Results) -> Plan:
 
 
 def _report(setting: Setting, results: Results) -> Outcome:
-    rows, series, falling = [], [], []
+    rows: list[Row] = []
+    series, falling = [], []
     for number, picture in enumerate(setting.classics(*gain.QUICK)):
         trials = [r for key, r in results.items() if _is_path(key, picture) and r is not None]
         if not trials:
@@ -61,7 +62,8 @@ def _report(setting: Setting, results: Results) -> Outcome:
     rises = [r[0] for r in rows if float(r[2]) > float(r[1])]  # type: ignore[arg-type]
     claims = [
         Claim(
-            "The first iteration raises the PSNR, but more are not always better: for several pictures it falls.",
+            "The first iteration raises the PSNR, but more are not always better: for several "
+            "pictures it falls.",
             len(falling) >= 2 and len(rises) == len(rows),
             f"falls for {printed()['sinkhorn-iterations']['falling']} of 10 pictures",
             f"first iteration raises {len(rises)} of {len(rows)}; then the PSNR falls for "
@@ -81,7 +83,8 @@ EXPERIMENT = Experiment(
     "sinkhorn-iterations",
     "Figure 2",
     "PSNR against Sinkhorn-Knopp iterations",
-    "The filters of Figure 1, normalised again and again, with the h_r that is best for one iteration.",
+    "The filters of Figure 1, normalised again and again, with the h_r that is best for one "
+    "iteration.",
     _plan,
     _report,
     _follow,

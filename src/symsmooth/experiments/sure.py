@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..pages import Compared, Plot, Series, Table
+from ..pages import Compared, Plot, Row, Series, Table
 from .common import SIDE, Contender, strip_of, strip_plan
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed
@@ -40,7 +40,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
     best_psnr = curves.max(axis=1)
     chosen = np.array([[r["sure_lambda"], r["sure_psnr"]] for r in trials])
     loss = best_psnr - chosen[:, 1]
-    rows = [
+    rows: list[Row] = [
         [
             "least true error",
             Compared(float(np.mean([FIDELITIES[n] for n in best_at])), paper["best_lambda"]),
@@ -84,11 +84,13 @@ EXPERIMENT = Experiment(
     "sure",
     "Figure 5, Example 3",
     "SURE against the true error",
-    "How much of the noisy picture to blend in again? SURE estimates the error for each λ without the clean picture.",
+    "How much of the noisy picture to blend in again? SURE estimates the error for each λ "
+    "without the clean picture.",
     _plan,
     _report,
     differences=(
-        "Two passes, as the paper's remark under SURE asks: the second learns its clusters from the first's "
+        "Two passes, as the paper's remark under SURE asks: the second learns its clusters from "
+        "the first's "
         "result and averages noisy patches. Both with k = 50 and h_r = σ.",
         "The plot is of the first noise draw, the table of all.",
     ),

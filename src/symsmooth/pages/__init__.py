@@ -11,17 +11,19 @@
 
 from __future__ import annotations
 
-from .markup import Html, element, join
+from .markup import Html, element, join, prose
 from .page import Section, page
 from .pictures import Panel, png_bytes, png_uri, strip
-from .plots import Plot, Series
-from .tables import Compared, Table
+from .plots import Look, Plot, Series
+from .tables import Compared, Row, Table
 
 __all__ = [
     "Compared",
     "Html",
+    "Look",
     "Panel",
     "Plot",
+    "Row",
     "Section",
     "Series",
     "Table",
@@ -30,5 +32,6 @@ __all__ = [
     "page",
     "png_bytes",
     "png_uri",
+    "prose",
     "strip",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 
@@ -41,6 +42,18 @@ def join(children: Child) -> Html:
     if isinstance(children, str):
         return children if isinstance(children, Html) else Html(escape(children))
     return Html("".join(join(child) for child in children))
+
+
+def prose(text: str) -> Html:
+    """Return plain text as markup: h_r with a real subscript, -0.3 with a real minus.
+
+    Examples
+    --------
+    >>> prose("h_r < 2")
+    'h<sub>r</sub> &lt; 2'
+    """
+    marked = re.sub(r"\b([A-Za-z])_([a-z])(?![a-z])", r"\1<sub>\2</sub>", escape(text))
+    return Html(re.sub(r"(?<![\w.;&#])-(?=\d)", "\N{MINUS SIGN}", marked))
 
 
 def _attribute(name: str, value: str | float | bool | None) -> str:

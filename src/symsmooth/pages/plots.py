@@ -161,7 +161,10 @@ def _draw(plot: Plot, colours: dict[str, str]) -> Any:
         handles = [h for a in (axes, right) if a for h in a.get_legend_handles_labels()[0]]
         handles = [h for h in handles if not str(h.get_label()).startswith("_")]
         if handles:
-            beside = {"loc": "center left", "bbox_to_anchor": (1.01 if not right else 1.14, 0.5)}
+            beside: dict[str, Any] = {
+                "loc": "center left",
+                "bbox_to_anchor": (1.01 if not right else 1.14, 0.5),
+            }
             axes.legend(handles=handles, frameon=False, fontsize=8.5, **beside)
     return figure
 

@@ -7,7 +7,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .markup import Child, Html, element
+from .markup import Child, Html, element, prose
 
 # |difference| from which a cell is coloured more strongly
 _STEPS = (0.05, 0.15, 0.3, 0.6)
@@ -55,6 +55,7 @@ class Compared:
 
 
 Value = str | int | float | None | Compared
+Row = list[Value]
 
 
 @dataclass(frozen=True)
@@ -69,25 +70,25 @@ class Table:
 
     def to_html(self) -> Html:
         """Return the table with differences coloured by size; wide ones scroll by themselves."""
-        head = [element("th", name, scope="col") for name in self.head]
+        head = [element("th", prose(name), scope="col") for name in self.head]
         rows = [
             element("tr", [self._cell(value, first=n == 0) for n, value in enumerate(row)])
             for row in self.rows
         ]
         table = element(
             "table",
-            element("caption", self.caption),
+            element("caption", prose(self.caption)),
             element("thead", element("tr", head)),
             element("tbody", rows),
         )
-        compared = any(isinstance(value, Compared) for row in self.rows for value in row)
+        compared = any(isinstance(v, Compared) and v.told for row in self.rows for v in row)
         return element(
             "div",
             element(
                 "div", table, class_="scroll", tabindex="0", role="region", aria_label=self.caption
             ),
             _legend() if compared else None,
-            element("p", self.note, class_="note") if self.note else None,
+            element("p", prose(self.note), class_="note") if self.note else None,
             class_="table",
         )
 
