@@ -24,7 +24,7 @@ def _runnable(setting: Setting) -> list[Contender]:
 
 
 def _sigmas(setting: Setting) -> list[int]:
-    sigmas: list[int] = setting.pick(printed()["epll"]["sigma"], [20, 60, 100])
+    sigmas: list[int] = setting.pick(printed()["epll"]["sigma"], [20, 60])
     return sigmas
 
 

@@ -100,7 +100,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
     claims = [
         Claim(
             "A column normalisation before the row normalisation improves NLM on average.",
-            mean is not None and mean > 0.0,
+            None if mean is None else mean > 0.0,
             "+0.23 dB, and on each of the ten pictures (+0.05 to +0.37 dB)",
             f"{db(mean, sign=True)}; lowest {db(lowest, sign=True)} of {len(gains)} pictures",
         )

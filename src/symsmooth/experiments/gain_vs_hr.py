@@ -54,7 +54,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
         Claim(
             "The gain is negative for small h_r and positive for large; the sign changes near "
             "0.65σ.",
-            bool(found) and len(inside) == len(found),
+            len(inside) == len(found) if found else None,
             "around 0.65σ, consistently for all 10 pictures",
             f"{told}, for {len(inside)} of {len(found)} pictures",
         )

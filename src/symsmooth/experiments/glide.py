@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from ..pages import Compared, Plot, Row, Series, Table
 from .common import GLIDE, GSF, compared, grid, minus, strip_of, strip_plan
-from .main_table import QUICK, means
+from .main_table import QUICK, means, noise_levels
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
-from .paper import main_mean, printed
+from .paper import main_mean
 
 TWO = (GLIDE, GSF)
 
 
 def _plan(setting: Setting) -> Plan:
     pictures = setting.classics(*QUICK)
-    cells = grid(setting, TWO, pictures, printed()["glide"]["sigma"])
+    cells = grid(setting, TWO, pictures, noise_levels(setting))
     return cells | strip_plan(setting, TWO, pictures[0], 60, 0)
 
 
 def _report(setting: Setting, results: Results) -> Outcome:
-    sigmas, pictures = printed()["glide"]["sigma"], setting.classics(*QUICK)
+    sigmas, pictures = noise_levels(setting), setting.classics(*QUICK)
     ours = means(setting, results, TWO)
     rows: list[Row] = []
     margins = []

@@ -24,9 +24,15 @@ from .paper import main_mean, printed
 QUICK = ("house", "man")
 
 
+def noise_levels(setting: Setting) -> list[int]:
+    """Return the sigmas of the main table; the first, middle and last in a quick run."""
+    sigmas: list[int] = printed()["main"]["sigma"]
+    return sigmas[::2] if setting.quick else sigmas
+
+
 def _plan(setting: Setting) -> Plan:
     pictures = setting.classics(*QUICK)
-    cells = grid(setting, EIGHT, pictures, printed()["main"]["sigma"])
+    cells = grid(setting, EIGHT, pictures, noise_levels(setting))
     picture = "house" if "house" in pictures else pictures[0]
     return cells | strip_plan(setting, EIGHT, picture, 40, 6)
 
@@ -35,7 +41,7 @@ def means(
     setting: Setting, results: Results, contenders: tuple[Contender, ...]
 ) -> dict[tuple[str, int], float | None]:
     """Return the mean over the pictures of each contender at each sigma; None if not available."""
-    pictures, sigmas = setting.classics(*QUICK), printed()["main"]["sigma"]
+    pictures, sigmas = setting.classics(*QUICK), noise_levels(setting)
     return {
         (c.label, s): mean(value(results.get((c.label, p, s))) for p in pictures)
         for c in contenders
@@ -45,16 +51,16 @@ def means(
 
 def _report(setting: Setting, results: Results) -> Outcome:
     paper, pictures = printed()["main"], setting.classics(*QUICK)
-    sigmas = paper["sigma"]
+    sigmas = noise_levels(setting)
     rows: list[Row] = []
     for picture in pictures:
-        for at, s in enumerate(sigmas):
+        for s in sigmas:
             row = [
                 compared(
                     setting,
                     c,
                     value(results.get((c.label, picture, s))),
-                    paper[picture][c.printed][at],
+                    paper[picture][c.printed][paper["sigma"].index(s)],
                 )
                 for c in EIGHT
             ]
@@ -114,7 +120,7 @@ def _claims(
     claims = [
         Claim(
             "GSF reaches the printed PSNR at every noise level (not more than 0.05 dB below).",
-            bool(known) and min(known) >= -0.05,
+            min(known) >= -0.05 if len(known) == len(sigmas) else None,
             "means of 28.89, 25.38, 23.60, 22.39, 21.47 dB over ten pictures",
             "ours minus printed: " + ", ".join(f"{a:+.2f}" for a in known) + " dB",
         )

@@ -8,7 +8,7 @@ from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting, Str
 
 VARIANTS = {"kept": "means kept", "removed": "means removed", "updated": "removed, then updated"}
 SIGMAS = (40, 80)
-QUICK = ("house", "man")
+QUICK = ("house",)
 ROUNDS = 4
 SHOWN = 40
 
@@ -46,7 +46,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
         Claim(
             "Subtracting the mean before learning degrades the result, also when the means are "
             "updated.",
-            worst is not None and worst > 0,
+            None if worst is None else worst > 0,
             "“in general the denoising performance is still worse”; no numbers",
             f"worse by {db(worst)} to {db(max(map(max, losses), default=None))} on "
             f"{len(losses)} runs",

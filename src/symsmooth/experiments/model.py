@@ -65,6 +65,7 @@ class Claim:
     holds: bool | None  # None: could not be judged
     printed: str
     ours: str
+    own: bool = False  # ours, not the paper's
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
     claims = [
         Claim(
             "On pictures with a constant foreground and a constant background one-step loses.",
-            len(gains) == len(paper["images"]) and max(gains) < 0,
+            max(gains) < 0 if len(gains) == len(paper["images"]) else None,
             "\u22120.38 to \u22120.80 dB on its five pictures",
             f"{max(gains, default=0):+.2f} to {min(gains, default=0):+.2f} dB on our {len(gains)}",
         )

@@ -83,13 +83,14 @@ def to_markdown(found: Reproduction) -> str:
 
 
 def _lead(found: Reproduction, claims: list[Claim]) -> Child:
+    claims = [claim for claim in claims if not claim.own]
     held = sum(claim.holds is True for claim in claims)
     opened = sum(claim.holds is None for claim in claims)
     judged = len(claims) - opened
     later = f" {opened} cannot be judged yet." if opened else ""
     mode = " This is a quick run: fewer pictures and trials." if found.setting.quick else ""
     return [
-        element("p", f"{held} of {judged} claims hold.{later}", class_="headline"),
+        element("p", f"{held} of {judged} of the paper's claims hold.{later}", class_="headline"),
         element(
             "p",
             "Every table and figure of ",
@@ -198,10 +199,9 @@ def _uri(png: str) -> str:
 
 def _downloads(entry: Entry) -> Child:
     links: list[Child] = []
-    for name, content in _items(entry):
-        if name.endswith(".csv"):
-            uri = "data:text/csv;charset=utf-8," + urllib.parse.quote(content)
-            links += [element("a", name, href=uri, download=name), " "]
+    for name, content in _tables(entry):
+        uri = "data:text/csv;charset=utf-8," + urllib.parse.quote(content)
+        links += [element("a", name, href=uri, download=name), " "]
     if not links:
         return None
     return element(
@@ -238,14 +238,19 @@ def _foot() -> Child:
 def _items(entry: Entry) -> Iterator[tuple[str, bytes]]:
     """Yield the files of an experiment: its tables, plots and pictures."""
     name = entry.experiment.name
-    for number, table in enumerate(entry.outcome.tables, start=1):
-        yield f"{name}{f'-{number}' if number > 1 else ''}.csv", table.to_csv().encode("utf-8")
+    yield from _tables(entry)
     for number, plot in enumerate(entry.outcome.plots, start=1):
         stem = f"{name}{f'-{number}' if number > 1 else ''}"
         yield f"{stem}.svg", plot.to_svg_file()
         yield f"{stem}.png", plot.to_png_file()
     for pictures in entry.outcome.strips:
         yield f"{name}-pictures.png", _side_by_side(pictures)
+
+
+def _tables(entry: Entry) -> Iterator[tuple[str, bytes]]:
+    for number, table in enumerate(entry.outcome.tables, start=1):
+        stem = f"{entry.experiment.name}{f'-{number}' if number > 1 else ''}"
+        yield f"{stem}.csv", table.to_csv().encode("utf-8")
 
 
 def _side_by_side(pictures: Strip) -> bytes:

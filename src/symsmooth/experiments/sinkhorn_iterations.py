@@ -64,7 +64,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
         Claim(
             "The first iteration raises the PSNR, but more are not always better: for several "
             "pictures it falls.",
-            len(falling) >= 2 and len(rises) == len(rows),
+            len(falling) >= 2 and len(rises) == len(rows) if rows else None,
             f"falls for {printed()['sinkhorn-iterations']['falling']} of 10 pictures",
             f"first iteration raises {len(rises)} of {len(rows)}; then the PSNR falls for "
             f"{len(falling)} of {len(rows)} ({', '.join(falling) or 'none'})",

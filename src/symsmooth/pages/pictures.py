@@ -123,7 +123,7 @@ def _overlay(panels: Sequence[Panel]) -> Html:
             class_="lens large",
             tabindex="0",
             role="group",
-            aria_label="Two pictures with a divider; plus and minus zoom, arrows move, 0 resets",
+            aria_label="Two pictures, one over the other; plus and minus zoom, arrows move, 0 resets",
         ),
         element(
             "input", type="range", min="0", max="100", value="50", step="0.5", aria_label="Divider"

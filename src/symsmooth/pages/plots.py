@@ -10,6 +10,8 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
 from typing import Any, Literal
 
 from .markup import Html
@@ -74,20 +76,32 @@ class Plot:
     across_right: bool = False
     upright: Sequence[tuple[float, str]] = field(default_factory=tuple)  # (x, what it is)
 
+    @cached_property
+    def _drawn(self) -> str:
+        """The SVG with stand-ins for colours; the same for the same plot, without a date."""
+        require_matplotlib()
+        import matplotlib
+
+        out = io.StringIO()
+        with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": self.title}):
+            figure = _draw(self, {name: stand_in for name, (stand_in, _) in _COLOURS.items()})
+            metadata = {"Date": None, "Creator": None}
+            figure.savefig(out, format="svg", metadata=metadata, transparent=True)
+        return out.getvalue()
+
     def to_svg(self) -> Html:
         """Return the plot for a page, in the page's colours."""
-        text = _svg(self)
+        text = self._drawn[self._drawn.index("<svg") :]
         for name, (stand_in, _) in _COLOURS.items():
             text = text.replace(stand_in, f"var(--{name})")
-        text = text[text.index("<svg") :]
         text = re.sub(r'width="[\d.]+pt" height="[\d.]+pt" ', "", text, count=1)
         text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-        text = text.replace("<svg ", f'<svg role="img" aria-label="{_plain(self.title)}" ', 1)
+        text = text.replace("<svg ", f'<svg role="img" aria-label="{escape(self.title)}" ', 1)
         return Html(f'<figure class="plot">{text}</figure>')
 
     def to_svg_file(self) -> bytes:
         """Return an SVG file in light colours."""
-        text = _svg(self, background=True)
+        text = self._drawn.replace("<svg ", '<svg style="background: #ffffff" ', 1)
         for stand_in, colour in _COLOURS.values():
             text = text.replace(stand_in, colour)
         return text.encode("utf-8")
@@ -108,18 +122,6 @@ def require_matplotlib() -> None:
         raise MissingMatplotlib(
             "plots need matplotlib, which is not installed; run: pip install 'symsmooth[repro]'"
         ) from error
-
-
-def _svg(plot: Plot, background: bool = False) -> str:
-    import matplotlib
-
-    stand_ins = {name: stand_in for name, (stand_in, _) in _COLOURS.items()}
-    out = io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": plot.title}):
-        figure = _draw(plot, stand_ins)
-        face = {"facecolor": "white"} if background else {"transparent": True}
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, **face)
-    return out.getvalue()
 
 
 def _draw(plot: Plot, colours: dict[str, str]) -> Any:
@@ -214,9 +216,3 @@ def _plot_series(
     else:
         look = {"color": colour, **looks[series.look]}
     axes.plot(list(series.x), list(series.y), label=series.label or "_", **look)
-
-
-def _plain(text: str) -> str:
-    from html import escape
-
-    return escape(text)
