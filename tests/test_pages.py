@@ -43,6 +43,7 @@ def test_text_is_escaped_and_markup_is_not() -> None:
 
 def test_prose_has_subscripts_and_minus_signs() -> None:
     assert prose("h_r -0.5") == "h<sub>r</sub> \N{MINUS SIGN}0.5"
+    assert prose("WD_c") == "WD<sub>c</sub>"
     assert prose("k_windows a-1 x_rs <") == "k_windows a-1 x_rs &lt;"
 
 

@@ -44,12 +44,13 @@ def telling(show_bar: bool, say: Callable[[str], None]) -> Iterator[Callable[[st
         with _bar() as tell:
             yield tell
         return
-    last = [time.monotonic()]
+    last, known = [time.monotonic()], [0]
 
     def tell_lines(text: str, tally: Tally) -> None:
         now = time.monotonic()
         if not text:
-            if tally.reused:
+            if tally.reused > known[0]:
+                known[0] = tally.reused
                 say(f"{tally.reused} cells are there already")
             if tally.total:
                 say(f"{tally.total} cells to measure")

@@ -16,7 +16,7 @@ def _plan(setting: Setting) -> Plan:
     paper = printed()["clusters-sigma"]
     picture = setting.need(paper["picture"])
     cells: Plan = {
-        (s, trial): Cell("clusters", picture, {"side": SIDE, "sigma": s, "seed": trial}, 2.0)
+        (s, trial): Cell("clusters", picture, {"side": SIDE, "sigma": s, "seed": trial}, 1.2)
         for s in paper["sigma"]
         for trial in range(setting.pick(8, 1))
     }

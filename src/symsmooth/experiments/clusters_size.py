@@ -21,7 +21,7 @@ def _plan(setting: Setting) -> Plan:
     for size in _sizes(setting):
         for trial in range(setting.pick(3, 1)):
             options = {"side": size, "sigma": sigma, "seed": trial}
-            cells["k", size, trial] = Cell("clusters", picture, options, 1.4e-4 * size**2 + 0.5)
+            cells["k", size, trial] = Cell("clusters", picture, options, 5.5e-5 * size**2 + 0.5)
             for c in available(setting, [BM3D]):
                 cells["bm3d", size, trial] = c.cell(picture, sigma, trial, side=size)
     return cells | strip_plan(setting, (GSF, BM3D), picture, sigma, 0, side=200)

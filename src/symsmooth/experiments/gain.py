@@ -25,7 +25,7 @@ def spread_cells(setting: Setting, pictures: Sequence[str]) -> Plan:
     """Return the cells (picture, trial): NLM and one-step over all h_r."""
     shared = {"crop": CROP, "sigma": SIGMA, "h_r": list(SPREADS)}
     return {
-        (picture, trial): Cell("spreads", picture, shared | {"seed": trial}, 0.4)
+        (picture, trial): Cell("spreads", picture, shared | {"seed": trial}, 0.7)
         for picture in pictures
         for trial in range(setting.pick(20, 2))
     }

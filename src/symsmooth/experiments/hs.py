@@ -22,7 +22,8 @@ def _plan(setting: Setting) -> Plan:
     picture = setting.need(paper["picture"])
     cells: Plan = {
         (c.label, h_s, trial): replace(
-            _with(c, h_s).cell(picture, paper["sigma"], trial), cost=0.3 + h_s / 30
+            _with(c, h_s).cell(picture, paper["sigma"], trial),
+            cost=0.6 + (h_s / 60 if c is not GSF else 0.6),
         )
         for c in THREE
         for h_s in paper["h_s"]

@@ -35,7 +35,7 @@ def _follow(setting: Setting, results: Results) -> Plan:
         h_r = gain.best(curves[1])[1]
         for trial in range(setting.pick(20, 2)):
             options = shared | {"seed": trial, "h_r": h_r}
-            plan["path", picture, trial] = Cell("iterations", picture, options, 0.8)
+            plan["path", picture, trial] = Cell("iterations", picture, options, 1.5)
     return plan
 
 

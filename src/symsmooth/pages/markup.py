@@ -52,7 +52,7 @@ def prose(text: str) -> Html:
     >>> prose("h_r < 2")
     'h<sub>r</sub> &lt; 2'
     """
-    marked = re.sub(r"\b([A-Za-z])_([a-z])(?![a-z])", r"\1<sub>\2</sub>", escape(text))
+    marked = re.sub(r"(?<![a-z_])([A-Za-z])_([a-z])(?![a-z])", r"\1<sub>\2</sub>", escape(text))
     return Html(re.sub(r"(?<![\w.;&#])-(?=\d)", "\N{MINUS SIGN}", marked))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from .markup import Child, Html, element, join
+from .markup import Child, Html, element, join, prose
 
 # Nothing may be fetched from anywhere: the browser itself refuses.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -71,7 +71,7 @@ def _contents(sections: Sequence[Section]) -> Html:
             "li",
             element(
                 "a",
-                element("span", section.title),
+                element("span", prose(section.title)),
                 element("span", section.mark, class_="mark") if section.mark else None,
                 href=f"#{section.id}",
             ),
@@ -86,7 +86,7 @@ def _contents(sections: Sequence[Section]) -> Html:
 
 
 def _section(section: Section) -> Html:
-    title = element("h2", section.title, id=f"{section.id}-title")
+    title = element("h2", prose(section.title), id=f"{section.id}-title")
     kicker = element("p", section.kicker, class_="kicker") if section.kicker else None
     return element(
         "section",

@@ -144,7 +144,7 @@ def _draw(plot: Plot, colours: dict[str, str]) -> Any:
         "ytick.labelcolor": muted,
     }
     with matplotlib.rc_context(style):
-        figure = Figure(figsize=(6.6, 3.9), layout="constrained")
+        figure = Figure(figsize=(5.2, 3.8), layout="constrained")
         axes = figure.subplots()
         right = axes.twinx() if any(series.right for series in plot.series) else None
         _scales(plot, axes, right, grid)
@@ -163,11 +163,16 @@ def _draw(plot: Plot, colours: dict[str, str]) -> Any:
         handles = [h for a in (axes, right) if a for h in a.get_legend_handles_labels()[0]]
         handles = [h for h in handles if not str(h.get_label()).startswith("_")]
         if handles:
-            beside: dict[str, Any] = {
-                "loc": "center left",
-                "bbox_to_anchor": (1.01 if not right else 1.14, 0.5),
-            }
-            axes.legend(handles=handles, frameon=False, fontsize=8.5, **beside)
+            columns = min(len(handles), 5 if len(handles) > 4 else 4)
+            figure.legend(
+                handles=handles,
+                loc="outside lower center",
+                ncols=columns,
+                frameon=False,
+                fontsize=8.8,
+                columnspacing=1.4,
+                handlelength=1.7,
+            )
     return figure
 
 
