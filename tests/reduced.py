@@ -30,10 +30,12 @@ def tiny_gallery() -> Gallery:
 
 
 def shrink(cell: Cell) -> Cell:
-    """The same cell on a few pixels."""
+    """The same cell on a few pixels; NLM plays the methods that are not there."""
     options = {k: min(v, SIDE) if k in ("side", "crop") else v for k, v in cell.options.items()}
     if "k" in options:
         options["k"] = min(options["k"], 60)
+    if options.get("method", "nlm") not in symsmooth.METHODS:
+        options |= {"method": "nlm", "options": {}}
     return dataclasses.replace(cell, options=options)
 
 

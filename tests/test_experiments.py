@@ -71,6 +71,17 @@ def test_a_method_that_is_not_there_is_said_to_be_so() -> None:
         assert any(claim.holds is None for claim in outcome.claims)
 
 
+def test_once_all_methods_are_there_everything_is_judged() -> None:
+    peers = {"bm3d", "nl_bayes", "epll", "ple", "glide"}
+    setting = Setting(tiny_gallery(), True, frozenset(symsmooth.METHODS) | peers)
+    for name in ("main", "glide", "epll", "clusters-size", "beyond"):
+        (experiment,) = find([name])
+        plan = experiment.plan(setting)
+        outcome = experiment.report(setting, measured(setting.gallery, plan))
+        assert not any("available" in table.to_markdown() for table in outcome.tables)
+        assert all(claim.holds is not None for claim in outcome.claims), name
+
+
 def test_cells_that_failed_leave_gaps_not_errors() -> None:
     setting = Setting(tiny_gallery(), True, frozenset(symsmooth.METHODS))
     for experiment in find():

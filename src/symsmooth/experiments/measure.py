@@ -18,7 +18,7 @@ from ..image import Array, open_image
 from ..noise import add_noise
 from ..pages import png_bytes
 from ..selection import blend, cross_validate
-from ..symmetrize import Scalings, balance, sinkhorn_knopp
+from ..symmetrize import Scalings, balance, normalize_rows, sinkhorn_knopp
 from .centred import learn_without_means
 
 Measured = dict[str, Any]
@@ -84,7 +84,10 @@ def iterations(clean: Array, *, sigma: float, seed: int, h_r: float, most: int) 
         values = scalings.row_scale * (W @ (scalings.col_scale * pixels))
         return values.reshape(clean.shape) * picture.scale + picture.offset
 
-    path = [psnr(smoothed(sinkhorn_knopp(W, rounds)), clean) for rounds in range(most + 1)]
+    path, scalings = [psnr(smoothed(normalize_rows(W)), clean)], None
+    for _ in range(most):
+        scalings = sinkhorn_knopp(W, 1, scalings)
+        path.append(psnr(smoothed(scalings), clean))
     return {"psnr": path, "limit": psnr(smoothed(balance(W)), clean)}
 
 
