@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import settings
 from PIL import Image
+
+if TYPE_CHECKING:
+    from symsmooth.experiments.model import Reproduction
 
 settings.register_profile("symsmooth", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("symsmooth")
@@ -64,3 +68,21 @@ def camera() -> np.ndarray:
     from skimage import data
 
     return data.camera()[80:144, 200:264] / 255.0
+
+
+@pytest.fixture(scope="session")
+def small_run() -> Reproduction:
+    """Every experiment of the paper on a few pixels."""
+    from .reduced import run_all
+
+    return run_all()
+
+
+@pytest.fixture(scope="session")
+def small_report(small_run: Reproduction, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report on it."""
+    from symsmooth.experiments.report import REPORT, write
+
+    folder = tmp_path_factory.mktemp("report")
+    write(small_run, folder)
+    return folder / REPORT

@@ -11,6 +11,7 @@ import symsmooth
 
 LAYERS = [
     ["cli", "web", "experiments"],
+    ["pages"],
     ["methods", "blocks", "files"],
     ["automatic"],
     ["filters", "gsf", "gsfw", "baselines"],

@@ -38,6 +38,9 @@ def test_iterations_are_algorithm_one_by_hand(n, seed, iterations) -> None:
     if iterations == 0:
         expected = W / W.sum(axis=1, keepdims=True)
     assert np.allclose(scaled(W, sinkhorn_knopp(W, iterations)), expected)
+    started = sinkhorn_knopp(W, 2) if iterations > 2 else None
+    further = sinkhorn_knopp(W, iterations - 2 if started else iterations, started)
+    assert np.allclose(scaled(W, further), expected)
 
 
 @given(st.integers(1, 15), st.integers(0, 50), st.floats(0.05, 10.0))

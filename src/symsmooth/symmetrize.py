@@ -30,13 +30,14 @@ def normalize_rows(W: Any) -> Scalings:
     return Scalings(_invert(W @ ones, "row"), ones)
 
 
-def sinkhorn_knopp(W: Any, iterations: int) -> Scalings:
+def sinkhorn_knopp(W: Any, iterations: int, start: Scalings | None = None) -> Scalings:
     """Normalise columns, then rows, ``iterations`` times (Algorithm 1; 1 is one-step).
 
     One iteration gives D_r^-1 W D_c^-1 of eq. (sinkhorn one step); zero the original filter.
+    ``start``, the scalings of earlier iterations, goes on from there.
     """
-    scalings = normalize_rows(W)
-    row_scale = np.ones(W.shape[0])
+    scalings = normalize_rows(W) if start is None else start
+    row_scale = np.ones(W.shape[0]) if start is None else start.row_scale
     for _ in range(iterations):
         col_scale = _invert(W.T @ row_scale, "column")
         row_scale = _invert(W @ col_scale, "row")

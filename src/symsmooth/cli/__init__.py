@@ -220,6 +220,59 @@ def demo(
         _say(f"the pictures are in {out}; {out / FILES[-1]} shows them side by side")
 
 
+@app.command()
+def reproduce(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME...]", help="Experiments; else all.")
+    ] = None,
+    images: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The paper's pictures; else stand-ins.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="DIR", help="Folder of the report.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer pictures and trials.")] = False,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; else all cores.")] = None,
+    list_them: Annotated[bool, typer.Option("--list", help="Name the experiments.")] = False,
+) -> None:
+    """Measure every table and figure of the paper again and write a report."""
+    from . import reproduction
+
+    with _handling_errors():
+        if list_them:
+            for line in reproduction.listing():
+                _say(line)
+            return
+        folder = reproduction.check(names or [], jobs, out)
+        from ..experiments.provenance import command_line
+        from ..experiments.reproduction import reproduce as run
+
+        command = command_line(sys.argv[1:])
+        try:
+            with reproduction.telling(
+                sys.stderr.isatty(), lambda text: _say(f"symsmooth: {text}", err=True)
+            ) as tell:
+                found = run(
+                    names or [],
+                    images=images,
+                    out=folder,
+                    quick=quick,
+                    jobs=jobs,
+                    command=command,
+                    tell=tell,
+                )
+        except KeyboardInterrupt:
+            _say("symsmooth: finished cells are kept; the same command goes on from here", err=True)
+            raise
+        except (ValueError, OSError) as error:
+            raise typer.Exit(_complain(_message(error), 1)) from error
+        for failure in found.failures:
+            _complain(failure, 1)
+        _say(f"the report is {folder / 'report.html'}; tables in {folder / 'reproduction.md'}")
+        if found.failures:
+            raise typer.Exit(1)
+
+
 def default_method() -> str:
     """Return the name of the method that is used when none is asked for."""
     from .. import METHODS

@@ -31,6 +31,7 @@ __all__ = [
     "format_of",
     "read_image",
     "read_images",
+    "replacing",
     "write_image",
     "write_images",
 ]

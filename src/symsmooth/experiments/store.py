@@ -1,0 +1,62 @@
+"""Finished cells on disk: one file each, there whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import symsmooth
+
+from ..files import replacing
+from .gallery import Gallery
+from .model import Cell, Result
+
+_OURS = ("experiments", "pages", "cli", "web")  # what does not change a measurement
+_MEASURING = ("measure.py", "centred.py")
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of results; a file's name is made of all that its result depends on."""
+
+    folder: Path
+
+    def path(self, key: str) -> Path:
+        """Return where a result is, or will be."""
+        return self.folder / f"{key}.json"
+
+    def load(self, key: str) -> Result | None:
+        """Return a finished result, or None; a damaged file is as good as none."""
+        try:
+            found: Result = json.loads(self.path(key).read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found
+
+    def save(self, key: str, result: Result) -> None:
+        """Write a result."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with replacing(self.path(key)) as handle:
+            handle.write(json.dumps(result).encode("utf-8"))
+
+
+def key_of(cell: Cell, gallery: Gallery) -> str:
+    """Return the name of a cell's result: task, picture's content, options, and our code."""
+    told = [cell.task, gallery.digests[cell.picture], dict(cell.options), code_digest()]
+    text = json.dumps(told, sort_keys=True)
+    return f"{cell.task}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
+
+
+@cache
+def code_digest() -> str:
+    """Return a short name of the code that measures: results of other code are not reused."""
+    root = Path(symsmooth.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).parts
+        if parts[0] not in _OURS or (parts[0] == "experiments" and parts[-1] in _MEASURING):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
