@@ -145,7 +145,7 @@ def test_sigma_is_estimated_when_not_given(name, noisy) -> None:
         (np.nan, ValueError),
         (np.inf, ValueError),
         ("20", TypeError),
-        ([1], TypeError),
+        ({}, TypeError),
     ],
 )
 def test_a_wrong_sigma_is_refused(name, sigma, error) -> None:
