@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from .automatic import denoise
+from .baselines.bm3d import denoise_bm3d
+from .baselines.nl_bayes import denoise_nl_bayes
 from .filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
 from .gsf import denoise_gsf
 from .gsfw import denoise_gsfw
@@ -23,5 +25,7 @@ METHODS: Mapping[str, Callable[..., Array]] = MappingProxyType(
         "lark": denoise_lark,
         "gsf": denoise_gsf,
         "gsfw": denoise_gsfw,
+        "bm3d": denoise_bm3d,
+        "nl_bayes": denoise_nl_bayes,
     }
 )
