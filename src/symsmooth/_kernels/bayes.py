@@ -105,9 +105,7 @@ def shrink(rows, guide, bias, pilot, covariance, vectors, values, work, kept, sc
 
 
 @jit
-def bayes_tile(
-    planes, pilot, members, counts, offsets, together, flat, bias, trust, total, mass
-):  # fmt: skip
+def bayes_tile(planes, pilot, members, counts, offsets, together, flat, bias, total, mass):
     """Estimate each group of a tile, ``together`` planes at a time, and add it to total and mass.
 
     Without a pilot (no planes) this is step 1, else step 2.  Groups whose variance is below ``flat``
@@ -141,11 +139,6 @@ def bayes_tile(
             variance = gather(planes, first, last, corners, offsets, rows, mean)
             if has_pilot:
                 gather(pilot, first, last, corners, offsets, guide, guide_mean)
-                for e in range(d):
-                    shift = (ONE - trust) * (guide_mean[e] - mean[e])
-                    mean[e] += shift
-                    for r in range(n):
-                        rows[r, e] -= shift
             if variance < flat:
                 flatten(rows, mean, side)
             else:

@@ -14,7 +14,7 @@ from ..image import Array, Float, open_image
 from ..noise import contrast, resolve_sigma
 from ..tiles import Pool, Progress
 from .groups import Search, filter_groups, from_planes, to_planes, whole_patches
-from .transforms import Basis, bior15, dct, kaiser
+from .transforms import bior15, dct, kaiser
 
 _BETA = 2.0  # of the Kaiser window
 
