@@ -26,6 +26,7 @@ class Steps:
     first: Search
     threshold: float  # lambda_3D, in sigma
     second: Search
+    noise: float  # of the Wiener filter, in sigma^2
 
 
 def denoise_bm3d(
@@ -68,7 +69,7 @@ def denoise_bm3d(
     T^-1 Y(T Z), T = Haar across patches, bior1.5 along each axis of a patch, Y a hard threshold at
     lambda sigma; groups are averaged with weights 1 / (coefficients kept), under a Kaiser window.
     Step 2: patches are matched in that estimate, and the noisy groups are Wiener-filtered,
-    T^-1 (W T Z), W = s^2 / (s^2 + sigma^2), s the coefficients of the first estimate, T with the DCT;
+    T^-1 (W T Z), W = s^2 / (s^2 + mu sigma^2), s the coefficients of the first estimate, T with the DCT;
     weights 1 / |W|^2.  Colour: opponent channels, matched on the first.  Volumes: cubes, as in BM4D.
     A patch with missing pixels is in no group but its own.
 
@@ -100,18 +101,19 @@ def denoise_bm3d(
         whole = whole_patches(picture, steps.first.side, least)
         pilot = hard_threshold(noisy, whole, steps.first, steps.threshold, pool)
         whole = whole_patches(picture, steps.second.side, least)
-        denoised = wiener(noisy, pilot, whole, steps.second, pool)
+        denoised = wiener(noisy, pilot, whole, steps.second, steps.noise, pool)
     denoised = from_planes(denoised * np.float32(sigma), picture.spatial)
     return picture.restore(mix(denoised, transform.T))
 
 
 def choose_steps(ratio: float, n_dims: int) -> Steps:
     """Return the parameters for a picture whose contrast is ``ratio`` times the noise."""
+    limit = (0.45 * ratio) ** 2 + 0.1
     if n_dims == 3:
-        limit = (0.4 * ratio) ** 2
-        return Steps(Search(4, 2, 5, 16), 2.7, Search(4, 2, 5, 32, limit=limit))
-    limit = (0.4 * ratio) ** 2
-    return Steps(Search(8, 3, 19, 16), 2.7, Search(8, 3, 19, 32, limit=limit))
+        return Steps(Search(4, 2, 5, 16), 2.7, Search(4, 2, 5, 32, limit=limit), 1.0)
+    if 56.0 / ratio < 40.0:  # below 40 grey levels of noise, were it a natural picture
+        return Steps(Search(8, 3, 19, 16), 2.7, Search(8, 2, 19, 32, limit=limit), 0.8)
+    return Steps(Search(8, 3, 25, 16), 2.7, Search(12, 4, 25, 32, limit=limit), 1.0)
 
 
 def hard_threshold(
@@ -133,7 +135,9 @@ def hard_threshold(
     return filter_groups([noisy], noisy[:1], whole, search, kernel, window, pool, "threshold")
 
 
-def wiener(noisy: Float, pilot: Float, whole: Array, search: Search, pool: Pool) -> Float:
+def wiener(
+    noisy: Float, pilot: Float, whole: Array, search: Search, noise: float, pool: Pool
+) -> Float:
     """Step 2: Wiener-filter groups matched in the pilot; planes in units of the noise."""
     n_axes = 2 if noisy.shape[1] == 1 else 3
     basis = dct(search.side)
@@ -144,7 +148,7 @@ def wiener(noisy: Float, pilot: Float, whole: Array, search: Search, pool: Pool)
         members, counts, offsets, total, mass = groups
         kernels.wiener_tile(
             planes, guide, members, counts, offsets, basis.forward, basis.backward, n_axes,
-            np.float32(1.0), windows, total, mass,
+            np.float32(noise), windows, total, mass,
         )  # fmt: skip
 
     return filter_groups([noisy, pilot], pilot[:1], whole, search, kernel, window, pool, "wiener")
