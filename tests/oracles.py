@@ -174,7 +174,9 @@ def nl_bayes(
     """NL-Bayes' estimate of a group (n, d), sigma = 1; d counts channel by channel."""
     n = len(group)
     planes = group.reshape(n, channels, -1)
-    if np.mean([planes[:, c].var(ddof=1) for c in range(channels)]) < flat:
+    if np.mean([planes[:, c].var(ddof=1) for c in range(channels)]) < 1 + flat * np.sqrt(
+        2 / group.size
+    ):
         return np.broadcast_to(planes.mean(axis=(0, 2), keepdims=True), planes.shape).reshape(n, -1)
     mean = group.mean(axis=0)
     if pilot is None:

@@ -106,10 +106,11 @@ def test_without_threshold_groups_are_reconstructed_perfectly(shape) -> None:
         assert np.allclose(wiener(noisy, pilot, NONE, search, 0.0, pool), noisy, atol=1e-4)
 
 
-def test_parameters_follow_the_noise_alone() -> None:
-    assert choose_steps(2.0, 2) == choose_steps(2.0, 2)
-    assert choose_steps(0.5, 2).second.side > choose_steps(5.0, 2).second.side
-    assert choose_steps(2.0, 3).first.side ** 3 == 64
+def test_more_noise_larger_patches_and_windows() -> None:
+    quiet, loud = choose_steps(5.0, 2, 1), choose_steps(0.5, 2, 1)
+    assert loud.second.side > quiet.second.side
+    assert loud.first.radius > quiet.first.radius
+    assert choose_steps(2.0, 3, 1).first.side ** 3 == 64
 
 
 def test_the_second_step_gains(camera) -> None:

@@ -35,7 +35,7 @@ def test_a_group_is_estimated_by_the_formula(has_pilot, channels, together, coun
     planes, guide = noisy.reshape(channels, -1), pilot.reshape(channels, -1)
     bayes_tile(
         planes, guide if has_pilot else guide[:0], members, np.full(2, count, np.int32),
-        patch_offsets((1, 12, 12, 1), patch), together, np.float32(1.3), np.float32(1.1), total, mass,
+        patch_offsets((1, 12, 12, 1), patch), together, np.float32(2.0), np.float32(1.1), total, mass,
     )  # fmt: skip
     expected, weights = np.zeros(noisy.shape), np.zeros(noisy.shape)
     for own in found:
@@ -46,11 +46,11 @@ def test_a_group_is_estimated_by_the_formula(has_pilot, channels, together, coun
             own_pilot = oracles.corner_patches(pilot[part], patch)[at].reshape(count, -1)
             if count == 1:  # one patch has no covariance: it becomes its mean
                 level = rows.reshape(1, together, -1)
-                flat = level.var(axis=-1, ddof=1).mean() < 1.3
+                flat = level.var(axis=-1, ddof=1).mean() < 1 + 2.0 * np.sqrt(2 / rows.size)
                 estimate = rows if not flat else level.mean(axis=-1, keepdims=True) + 0 * level
             else:
                 estimate = oracles.nl_bayes(
-                    rows, own_pilot if has_pilot else None, together, 1.3, 1.1
+                    rows, own_pilot if has_pilot else None, together, 2.0, 1.1
                 )
             for corner, patches in zip(own, estimate.reshape(count, together, 3, 3), strict=True):
                 _, y, x = corner

@@ -108,8 +108,8 @@ def shrink(rows, guide, bias, pilot, covariance, vectors, values, work, kept, sc
 def bayes_tile(planes, pilot, members, counts, offsets, together, flat, bias, total, mass):
     """Estimate each group of a tile, ``together`` planes at a time, and add it to total and mass.
 
-    Without a pilot (no planes) this is step 1, else step 2.  Groups whose variance is below ``flat``
-    become their mean.
+    Without a pilot (no planes) this is step 1, else step 2.  Groups whose variance is below
+    1 + flat sqrt(2 / numbers), ``flat`` deviations above that of pure noise, become their mean.
     """
     side = offsets.size
     d = side * together
@@ -139,7 +139,7 @@ def bayes_tile(planes, pilot, members, counts, offsets, together, flat, bias, to
             variance = gather(planes, first, last, corners, offsets, rows, mean)
             if has_pilot:
                 gather(pilot, first, last, corners, offsets, guide, guide_mean)
-            if variance < flat:
+            if variance < ONE + flat * np.sqrt(np.float32(2.0) / np.float32(n * d)):
                 flatten(rows, mean, side)
             else:
                 shrink(

@@ -15,8 +15,8 @@ from ..tiles import Pool, Progress
 from .groups import Search, filter_groups, from_planes, to_planes, whole_patches
 
 # Chosen on seven pictures of the development set at sigma 15, 25, 50, see docs/paper_map.md.
-_FLAT = 1.05  # gamma: a group whose variance is below this times sigma^2 is flat
-_BIAS = 1.1  # beta: what is taken from the spectrum in step 1, in sigma^2
+_FLAT = 1.0  # a group is flat if its variance is at most so many deviations above that of noise
+_BIAS = 1.3  # beta: what is taken from the spectrum in step 1, in sigma^2
 _JOINT = 80  # patches of more numbers than this are filtered channel by channel in step 2
 
 
@@ -112,20 +112,18 @@ def choose_steps(ratio: float, n_dims: int, channels: int, boost: bool) -> Steps
 
     Step 1 takes four times as many patches as a patch has numbers; more noise, larger patches.
     """
-    level = 56.0 / ratio  # grey levels of noise, were it a natural picture
     limit = (0.05 * ratio) ** 2
     if n_dims == 3:
         return Steps(
-            Search(3, 2, 5, 4 * 27, 4 * 27, boost=boost),
-            Search(3, 2, 5, 160, 40, limit, boost),
+            Search(3, 2, 5, 4 * 27, 4 * 27, boost=boost), Search(3, 2, 5, 160, 40, limit, boost)
         )
-    side = 4 + (level >= 20.0) + (level >= 40.0)
-    final = 6 if level >= 40.0 else 5
-    if channels > 1:
-        final -= 1
+    level = 56.0 / ratio  # grey levels of noise, were it a natural picture
+    radius = 17 if level < 40.0 else 25
+    side = 4 + min(int(level // 20.0), 4)
+    final = max(side, 5) if channels == 1 else min(max(side - 1, 4), 5)
     return Steps(
-        Search(side, 2, 17, 4 * side**2, 4 * side**2, boost=boost),
-        Search(final, 2, 17, 180, 40, limit, boost),
+        Search(side, 2, radius, 4 * side**2, 4 * side**2, boost=boost),
+        Search(final, 2, radius, 180, 40, limit, boost),
     )
 
 
