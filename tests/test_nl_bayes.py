@@ -15,6 +15,7 @@ from . import oracles
 from .conftest import psnr
 
 PRINTED = {20: 29.21, 40: 25.69, 60: 23.85, 80: 22.37, 100: 21.39}
+SIGMAS = [pytest.param(s, marks=[] if s == 40 else [pytest.mark.slow]) for s in PRINTED]
 
 
 @pytest.mark.parametrize("has_pilot", [False, True])
@@ -76,7 +77,7 @@ def test_skipping_denoised_references_costs_little(camera) -> None:
     assert boosted > psnr(noisy, camera) + 4.5
 
 
-@pytest.mark.parametrize("grey_levels", PRINTED)
+@pytest.mark.parametrize("grey_levels", SIGMAS)
 def test_published_means(classics, grey_levels) -> None:
     """The symmetric-smoothing paper's NL-Bayes column, within 0.15 dB or above."""
     sigma = grey_levels / 255

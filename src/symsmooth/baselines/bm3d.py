@@ -111,16 +111,16 @@ def denoise_bm3d(
 def choose_steps(ratio: float, n_dims: int, channels: int) -> Steps:
     """Return the parameters for a picture whose first channel varies ``ratio`` times as much as the noise.
 
-    Chosen on seven pictures of the development set at sigma 15 to 100, see docs/paper_map.md.
+    Chosen on the development pictures at sigma 15 to 100, see docs/paper_map.md.
     """
     limit = (0.45 * ratio) ** 2 + 0.1
     level = 56.0 / ratio  # grey levels of noise, were it a natural picture
     if n_dims == 3:
         return Steps(Search(4, 2, 5, 16), 2.7, Search(4, 2, 5, 32, limit=limit), 1.0)
-    if level >= 70.0:
+    if level >= 90.0:
         return Steps(Search(16, 4, 32, 32), 2.7, Search(12, 3, 32, 32, limit=limit), 1.5)
     if level >= 40.0:
-        return Steps(Search(8, 3, 25, 16), 2.7, Search(12, 4, 25, 32, limit=limit), 1.0)
+        return Steps(Search(8, 2, 25, 16), 2.7, Search(12, 3, 25, 32, limit=limit), 1.0)
     threshold, noise = (2.7, 0.8) if channels == 1 else (2.9, 0.6)  # colour differences are smooth
     return Steps(Search(8, 3, 19, 16), threshold, Search(8, 2, 19, 32, limit=limit), noise)
 

@@ -14,7 +14,7 @@ from ..noise import contrast, resolve_sigma
 from ..tiles import Pool, Progress
 from .groups import Search, filter_groups, from_planes, to_planes, whole_patches
 
-# Chosen on seven pictures of the development set at sigma 15, 25, 50, see docs/paper_map.md.
+# Chosen on the development pictures at sigma 15 to 80, see docs/paper_map.md.
 _FLAT = 1.0  # a group is flat if its variance is at most so many deviations above that of noise
 _BIAS = 1.3  # beta: what is taken from the spectrum in step 1, in sigma^2
 _JOINT = 80  # patches of more numbers than this are filtered channel by channel in step 2
@@ -115,7 +115,7 @@ def choose_steps(ratio: float, n_dims: int, channels: int, boost: bool) -> Steps
     limit = (0.05 * ratio) ** 2
     if n_dims == 3:
         return Steps(
-            Search(3, 2, 5, 4 * 27, 4 * 27, boost=boost), Search(3, 2, 5, 160, 40, limit, boost)
+            Search(3, 2, 5, 4 * 27, 4 * 27, boost=boost), Search(3, 2, 5, 160, 32, limit, boost)
         )
     level = 56.0 / ratio  # grey levels of noise, were it a natural picture
     radius = 17 if level < 40.0 else 25
@@ -123,7 +123,7 @@ def choose_steps(ratio: float, n_dims: int, channels: int, boost: bool) -> Steps
     final = max(side, 5) if channels == 1 else min(max(side - 1, 4), 5)
     return Steps(
         Search(side, 2, radius, 4 * side**2, 4 * side**2, boost=boost),
-        Search(final, 2, radius, 180, 40, limit, boost),
+        Search(final, 2, radius, 180, 32, limit, boost),
     )
 
 
