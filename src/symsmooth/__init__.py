@@ -25,10 +25,12 @@ _HOME = {
     "GSFWResult": "gsfw",
     "denoise": "automatic",
     "denoise_bilateral": "filters",
+    "denoise_bm3d": "baselines.bm3d",
     "denoise_gaussian": "filters",
     "denoise_gsf": "gsf",
     "denoise_gsfw": "gsfw",
     "denoise_lark": "filters",
+    "denoise_nl_bayes": "baselines.nl_bayes",
     "denoise_nlm": "filters",
     "estimate_noise": "noise",
     "estimate_sigma": "noise",
@@ -41,6 +43,8 @@ __all__ = [*_HOME, "__version__"]
 
 if TYPE_CHECKING:
     from .automatic import denoise as denoise
+    from .baselines.bm3d import denoise_bm3d as denoise_bm3d
+    from .baselines.nl_bayes import denoise_nl_bayes as denoise_nl_bayes
     from .filters import denoise_bilateral as denoise_bilateral
     from .filters import denoise_gaussian as denoise_gaussian
     from .filters import denoise_lark as denoise_lark

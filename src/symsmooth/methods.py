@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .automatic import denoise
+from .baselines.bm3d import denoise_bm3d
+from .baselines.nl_bayes import denoise_nl_bayes
 from .filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
 from .gsf import denoise_gsf
 from .gsfw import denoise_gsfw
@@ -26,6 +28,8 @@ METHODS: Mapping[str, Callable[..., Array]] = MappingProxyType(
         "lark": denoise_lark,
         "gsf": denoise_gsf,
         "gsfw": denoise_gsfw,
+        "bm3d": denoise_bm3d,
+        "nl_bayes": denoise_nl_bayes,
     }
 )
 
