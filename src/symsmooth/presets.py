@@ -80,7 +80,7 @@ def adapt(preset: Preset, contrast: float, n_dims: int, n_channels: int = 1) -> 
 
     The more noise, the wider the clusters, the less of it is fed back and the more the coarse picture
     counts.  In a volume patches are cubes of 3 and 4 voxels a side, and clusters span fewer slices.  In
-    colour clusters are more alike, since all channels chose them: fewer, larger ones do (best: +.02 to +.06).
+    colour clusters are more alike, since all channels chose them: fewer, larger ones do.
     """
     grey_levels = 56.0 / contrast
     coarse = _rise(grey_levels, 25.0, 50.0)
