@@ -1,0 +1,63 @@
+"""All overlapping patches of a plane, strip by strip: P, a function of patches, and P's adjoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..image import Float
+from ..tiles import Pool
+
+_PATCHES = 16384  # in a strip, about
+
+
+def filter_patches(
+    plane: Float, side: int, function: Callable[[Float], Float], pool: Pool, stage: str
+) -> Float:
+    """Return sum_j P_j^T f(P_j plane), over the patches that lie wholly inside a plane (y, x).
+
+    ``function`` takes patches (m, side^2) and returns as many.
+    """
+    height, width = (size - side + 1 for size in plane.shape)
+    rows = max(1, _PATCHES // width)
+
+    def strip(top: int) -> Float:
+        count = min(rows, height - top)
+        band = plane[top : top + count + side - 1]
+        patches = take_patches(band, side)
+        filtered = function(patches).reshape(count, width, side, side)
+        total = np.zeros_like(band)
+        for y, x in np.ndindex(side, side):
+            total[y : y + count, x : x + width] += filtered[:, :, y, x]
+        return total
+
+    out = np.zeros_like(plane)
+    for top, total in pool.map(strip, range(0, height, rows), stage):
+        out[top : top + len(total)] += total
+    return out
+
+
+def take_patches(plane: Float, side: int) -> Float:
+    """Return all patches inside a plane (y, x) in raster order, (m, side^2)."""
+    windows = np.lib.stride_tricks.sliding_window_view(plane, (side, side))
+    return windows.reshape(-1, side * side)
+
+
+def coverage(spatial: tuple[int, ...], side: int) -> Float:
+    """Return how many patches cover each pixel of a plane: sum_j P_j^T 1."""
+    counts = [
+        np.convolve(np.ones(size - side + 1, np.float32), np.ones(side, np.float32))
+        for size in spatial
+    ]
+    return np.multiply.outer(*counts)
+
+
+def mirror(plane: Float, side: int) -> Float:
+    """Return the plane mirrored at its ends so far that each of its pixels is in side^2 patches."""
+    return np.pad(plane, side - 1, mode="symmetric")
+
+
+def unmirror(plane: Float, side: int) -> Float:
+    """Return the plane without what :func:`mirror` added."""
+    return plane[side - 1 : 1 - side, side - 1 : 1 - side]
