@@ -113,6 +113,11 @@ class NoisyPrior:
             denoised[members] = noisy[members] @ self._filters[k] + self._offsets[k]
         return denoised
 
+    def posterior_covariance(self, component: int) -> Array:
+        """Return S - S (S + v I)^-1 S, what a noisy patch leaves unknown: (d, d)."""
+        values, vectors = self.prior.values[component], self.prior.vectors[component]
+        return (vectors * (values * self.noise / (values + self.noise))) @ vectors.T
+
     @cached_property
     def _filters(self) -> Float:
         """S_k (S_k + v I)^-1, (k, d, d), symmetric."""

@@ -25,12 +25,7 @@ def filter_patches(
     def strip(top: int) -> Float:
         count = min(rows, height - top)
         band = plane[top : top + count + side - 1]
-        patches = take_patches(band, side)
-        filtered = function(patches).reshape(count, width, side, side)
-        total = np.zeros_like(band)
-        for y, x in np.ndindex(side, side):
-            total[y : y + count, x : x + width] += filtered[:, :, y, x]
-        return total
+        return put_patches(function(take_patches(band, side)), band.shape, side)
 
     out = np.zeros_like(plane)
     for top, total in pool.map(strip, range(0, height, rows), stage):
@@ -44,11 +39,21 @@ def take_patches(plane: Float, side: int) -> Float:
     return windows.reshape(-1, side * side)
 
 
-def coverage(spatial: tuple[int, ...], side: int) -> Float:
+def put_patches(patches: Float, shape: tuple[int, ...], side: int) -> Float:
+    """Return sum_j P_j^T patches_j, the adjoint of :func:`take_patches`: (y, x)."""
+    height, width = (size - side + 1 for size in shape)
+    pieces = patches.reshape(height, width, side, side)
+    total = np.zeros(shape, patches.dtype)
+    for y, x in np.ndindex(side, side):
+        total[y : y + height, x : x + width] += pieces[:, :, y, x]
+    return total
+
+
+def coverage(shape: tuple[int, ...], side: int) -> Float:
     """Return how many patches cover each pixel of a plane: sum_j P_j^T 1."""
     counts = [
         np.convolve(np.ones(size - side + 1, np.float32), np.ones(side, np.float32))
-        for size in spatial
+        for size in shape
     ]
     return np.multiply.outer(*counts)
 
