@@ -25,11 +25,13 @@ _HOME = {
     "GSFWResult": "gsfw",
     "denoise": "automatic",
     "denoise_bilateral": "filters",
+    "denoise_epll": "baselines.epll",
     "denoise_gaussian": "filters",
     "denoise_gsf": "gsf",
     "denoise_gsfw": "gsfw",
     "denoise_lark": "filters",
     "denoise_nlm": "filters",
+    "denoise_ple": "baselines.ple",
     "estimate_sigma": "noise",
     "fit_gsf": "gsf",
     "fit_gsfw": "gsfw",
@@ -40,6 +42,8 @@ __all__ = [*_HOME, "__version__"]
 
 if TYPE_CHECKING:
     from .automatic import denoise as denoise
+    from .baselines.epll import denoise_epll as denoise_epll
+    from .baselines.ple import denoise_ple as denoise_ple
     from .filters import denoise_bilateral as denoise_bilateral
     from .filters import denoise_gaussian as denoise_gaussian
     from .filters import denoise_lark as denoise_lark

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from .automatic import denoise
+from .baselines.epll import denoise_epll
+from .baselines.ple import denoise_ple
 from .filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
 from .gsf import denoise_gsf
 from .gsfw import denoise_gsfw
@@ -23,5 +25,7 @@ METHODS: Mapping[str, Callable[..., Array]] = MappingProxyType(
         "lark": denoise_lark,
         "gsf": denoise_gsf,
         "gsfw": denoise_gsfw,
+        "epll": denoise_epll,
+        "ple": denoise_ple,
     }
 )

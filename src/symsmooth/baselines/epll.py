@@ -18,6 +18,7 @@ from .natural import NATURAL_CONTRAST, NATURAL_SIDE, natural_prior
 from .overlap import coverage, filter_patches, mirror, take_patches, unmirror
 
 _BETAS = (1.0, 4.0, 8.0, 16.0, 32.0)  # times 1 / sigma^2
+_FIDELITY = 0.8  # lambda, times sigma^2 / d
 _LEARNED_SIDE = 5
 _PATCHES_PER_COMPONENT = 150
 _MOST_COMPONENTS = 100
@@ -130,7 +131,9 @@ def solve(noisy: Float, usable: Float, sigma: float, prior: PatchPrior, pool: Po
     """Return the plane (y, x) that half-quadratic splitting finds."""
     side = round(prior.means.shape[1] ** 0.5)
     noisy, usable = mirror(noisy, side), mirror(usable, side)
-    fidelity = np.float32(side * side) * usable  # lambda sigma^2; missing pixels have none
+    fidelity = (
+        np.float32(side * side * _FIDELITY) * usable
+    )  # lambda sigma^2; missing pixels have none
     covered = coverage(noisy.shape, side)
     clean = noisy
     for number, beta in enumerate(_BETAS, start=1):

@@ -153,7 +153,7 @@ class NoisyPrior:
 
     @cached_property
     def _constants(self) -> Float:
-        """log w_k - 1/2 log det(I + S_k / v) - |mu_k|^2 / 2v, (k, 1)."""
+        """Return log w_k - 1/2 log det(I + S_k / v) - |mu_k|^2 / 2v, (k, 1)."""
         prior = self.prior
         with np.errstate(divide="ignore"):
             constants = np.log(prior.weights)
@@ -188,7 +188,9 @@ class NoisyPrior:
             yield group.start, scores
 
 
-def em_step(patches: Float, prior: PatchPrior, noise: float, pool: Pool) -> tuple[PatchPrior, float]:
+def em_step(
+    patches: Float, prior: PatchPrior, noise: float, pool: Pool
+) -> tuple[PatchPrior, float]:
     """Return the mixture after one step of EM on patches (m, d), and the mean log-likelihood before it.
 
     The means stay zero.  The components plus noise of variance ``noise`` are what is fitted; for
@@ -200,7 +202,11 @@ def em_step(patches: Float, prior: PatchPrior, noise: float, pool: Pool) -> tupl
         return _expectations(model, patches[at : at + _TASK])
 
     d = patches.shape[1]
-    masses, scatters, total = np.zeros(len(prior.weights)), np.zeros((len(prior.weights), d, d)), 0.0
+    masses, scatters, total = (
+        np.zeros(len(prior.weights)),
+        np.zeros((len(prior.weights), d, d)),
+        0.0,
+    )
     for _, (mass, scatter, likelihood) in pool.map(
         expect, range(0, len(patches), _TASK), "learning"
     ):
@@ -210,7 +216,9 @@ def em_step(patches: Float, prior: PatchPrior, noise: float, pool: Pool) -> tupl
     alive = masses > 1.0
     covariances = scatters[alive] / masses[alive, np.newaxis, np.newaxis]
     weights = masses[alive] / masses[alive].sum()
-    return from_moments(weights, np.zeros((len(weights), d)), covariances, noise), total / len(patches)
+    return from_moments(weights, np.zeros((len(weights), d)), covariances, noise), total / len(
+        patches
+    )
 
 
 def _expectations(model: NoisyPrior, patches: Float) -> tuple[Array, Array, float]:

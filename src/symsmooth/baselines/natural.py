@@ -16,7 +16,7 @@ import numpy as np
 from .gaussian import PatchPrior
 
 NATURAL_SIDE = 8
-NATURAL_CONTRAST = 56.0 / 255.0  # standard deviation of the pictures it was learned from
+NATURAL_CONTRAST = 45.0 / 255.0  # standard deviation of a picture that it fits best as it is
 
 _GREY = 255.0
 

@@ -22,14 +22,14 @@ _SIDE = 8
 _ORIENTATIONS = 18
 _REGION = 128  # side of the regions that have their own mixtures
 _HALO = 8
-_EPSILON = 30.0 / 56.0**2  # added to learned covariances, in units of the picture's contrast
+_EPSILON = 16.0 / 56.0**2  # added to learned covariances, in units of the picture's variance
 
 
 def denoise_ple(
     image: ArrayLike,
     sigma: float | None = None,
     *,
-    iterations: int = 6,
+    iterations: int = 8,
     channel_axis: int | None = None,
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
@@ -144,10 +144,9 @@ def maximize(estimates: Float, labels: Array, model: NoisyPrior, epsilon: float)
         members = estimates[labels == c]
         means[c] = members.mean(axis=0, dtype=np.float64)
         centred = members - means[c].astype(np.float32)
-        unknown = model.posterior_covariance(c)
+        unknown = model.posterior_covariance(int(c))
         covariances[c] = centred.T @ centred / len(members) + unknown + epsilon * np.eye(d)
-    weights = (counts + 1.0) / (counts.sum() + k)
-    return NoisyPrior(from_moments(weights, means, covariances, 0.0), model.noise)
+    return NoisyPrior(from_moments(prior.weights, means, covariances, 0.0), model.noise)
 
 
 @lru_cache(maxsize=1)
@@ -172,11 +171,13 @@ def _edge_covariance(angle: float) -> Array:
     y, x = np.indices((_SIDE, _SIDE)) - (_SIDE - 1) / 2
     across = np.cos(angle) * x + np.sin(angle) * y
     reach = 0.75 * _SIDE
-    edges = []
-    for blur in (0.5, 1.0, 2.0, 4.0):
-        for shift in np.arange(-reach, reach + 0.25, 0.25):
-            edges.append(scipy.special.erf((across - shift) / (np.sqrt(2.0) * blur)).ravel())
-    edges = np.array(edges)
+    edges = np.array(
+        [
+            scipy.special.erf((across - shift) / (np.sqrt(2.0) * blur)).ravel()
+            for blur in (0.5, 1.0, 2.0, 4.0)
+            for shift in np.arange(-reach, reach + 0.25, 0.25)
+        ]
+    )
     return edges.T @ edges / len(edges)
 
 
