@@ -26,6 +26,7 @@ _HOME = {
     "denoise": "automatic",
     "denoise_bilateral": "filters",
     "denoise_bm3d": "baselines.bm3d",
+    "denoise_epll": "baselines.epll",
     "denoise_gaussian": "filters",
     "denoise_gsf": "gsf",
     "denoise_gsfw": "gsfw",
@@ -33,6 +34,7 @@ _HOME = {
     "denoise_nl_bayes": "baselines.nl_bayes",
     "denoise_nlm": "filters",
     "estimate_noise": "noise",
+    "denoise_ple": "baselines.ple",
     "estimate_sigma": "noise",
     "fit_gsf": "gsf",
     "fit_gsfw": "gsfw",
@@ -44,7 +46,9 @@ __all__ = [*_HOME, "__version__"]
 if TYPE_CHECKING:
     from .automatic import denoise as denoise
     from .baselines.bm3d import denoise_bm3d as denoise_bm3d
+    from .baselines.epll import denoise_epll as denoise_epll
     from .baselines.nl_bayes import denoise_nl_bayes as denoise_nl_bayes
+    from .baselines.ple import denoise_ple as denoise_ple
     from .filters import denoise_bilateral as denoise_bilateral
     from .filters import denoise_gaussian as denoise_gaussian
     from .filters import denoise_lark as denoise_lark

@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike
 
 from .automatic import denoise
 from .baselines.bm3d import denoise_bm3d
+from .baselines.epll import denoise_epll
 from .baselines.nl_bayes import denoise_nl_bayes
+from .baselines.ple import denoise_ple
 from .filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
 from .gsf import denoise_gsf
 from .gsfw import denoise_gsfw
@@ -30,6 +32,8 @@ METHODS: Mapping[str, Callable[..., Array]] = MappingProxyType(
         "gsfw": denoise_gsfw,
         "bm3d": denoise_bm3d,
         "nl_bayes": denoise_nl_bayes,
+        "epll": denoise_epll,
+        "ple": denoise_ple,
     }
 )
 
