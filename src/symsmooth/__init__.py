@@ -26,6 +26,7 @@ _HOME = {
     "denoise": "automatic",
     "denoise_bilateral": "filters",
     "denoise_gaussian": "filters",
+    "denoise_glide": "baselines.glide",
     "denoise_gsf": "gsf",
     "denoise_gsfw": "gsfw",
     "denoise_lark": "filters",
@@ -40,6 +41,7 @@ __all__ = [*_HOME, "__version__"]
 
 if TYPE_CHECKING:
     from .automatic import denoise as denoise
+    from .baselines.glide import denoise_glide as denoise_glide
     from .filters import denoise_bilateral as denoise_bilateral
     from .filters import denoise_gaussian as denoise_gaussian
     from .filters import denoise_lark as denoise_lark

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from .automatic import denoise
+from .baselines.glide import denoise_glide
 from .filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
 from .gsf import denoise_gsf
 from .gsfw import denoise_gsfw
@@ -21,6 +22,7 @@ METHODS: Mapping[str, Callable[..., Array]] = MappingProxyType(
         "bilateral": denoise_bilateral,
         "nlm": denoise_nlm,
         "lark": denoise_lark,
+        "glide": denoise_glide,
         "gsf": denoise_gsf,
         "gsfw": denoise_gsfw,
     }
