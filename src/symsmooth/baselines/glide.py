@@ -139,7 +139,8 @@ def filter_blocks(
     """Return GLIDE's estimate of each block, (blocks, n, channels).
 
     noisy, pilot (blocks, n, channels); features (blocks, n, P); observed (blocks, n) is 0 where a
-    pixel is missing.  The mean is left out and put back: W 1 = 1, so no (m, k) would change it.
+    pixel is missing; a block with none observed keeps its pilot.  The mean is left out and put back:
+    W 1 = 1, so no (m, k) would change it.
     """
     W = decompose(balance_factor(nystrom(features, sampled), observed), observed)
     present = observed[..., np.newaxis]
@@ -150,7 +151,8 @@ def filter_blocks(
     coefficients = W.analyse(varies)
     chosen = choose(W.values, W.analyse((pilot - pilot_mean) * present), sigma)
     rest = remainder(varies, coefficients, n_pixels - W.rank, sigma)
-    return mean + rest * varies + W.synthesise((chosen.gains - rest) * coefficients)
+    estimate = mean + rest * varies + W.synthesise((chosen.gains - rest) * coefficients)
+    return np.where(present.any(axis=1, keepdims=True), estimate, pilot)
 
 
 class Choice(NamedTuple):
