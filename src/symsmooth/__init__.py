@@ -28,6 +28,7 @@ _HOME = {
     "denoise_bm3d": "baselines.bm3d",
     "denoise_epll": "baselines.epll",
     "denoise_gaussian": "filters",
+    "denoise_glide": "baselines.glide",
     "denoise_gsf": "gsf",
     "denoise_gsfw": "gsfw",
     "denoise_lark": "filters",
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from .automatic import denoise as denoise
     from .baselines.bm3d import denoise_bm3d as denoise_bm3d
     from .baselines.epll import denoise_epll as denoise_epll
+    from .baselines.glide import denoise_glide as denoise_glide
     from .baselines.nl_bayes import denoise_nl_bayes as denoise_nl_bayes
     from .baselines.ple import denoise_ple as denoise_ple
     from .filters import denoise_bilateral as denoise_bilateral

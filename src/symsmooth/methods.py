@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from .automatic import denoise
 from .baselines.bm3d import denoise_bm3d
 from .baselines.epll import denoise_epll
+from .baselines.glide import denoise_glide
 from .baselines.nl_bayes import denoise_nl_bayes
 from .baselines.ple import denoise_ple
 from .filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
@@ -28,6 +29,7 @@ METHODS: Mapping[str, Callable[..., Array]] = MappingProxyType(
         "bilateral": denoise_bilateral,
         "nlm": denoise_nlm,
         "lark": denoise_lark,
+        "glide": denoise_glide,
         "gsf": denoise_gsf,
         "gsfw": denoise_gsfw,
         "bm3d": denoise_bm3d,
