@@ -29,13 +29,13 @@ METHODS: Mapping[str, Callable[..., Array]] = MappingProxyType(
         "bilateral": denoise_bilateral,
         "nlm": denoise_nlm,
         "lark": denoise_lark,
-        "glide": denoise_glide,
         "gsf": denoise_gsf,
         "gsfw": denoise_gsfw,
         "bm3d": denoise_bm3d,
         "nl_bayes": denoise_nl_bayes,
         "epll": denoise_epll,
         "ple": denoise_ple,
+        "glide": denoise_glide,
     }
 )
 
