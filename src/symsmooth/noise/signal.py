@@ -17,6 +17,7 @@ import numpy as np
 import scipy.special
 
 from ..image import Array, Float, Picture
+from ..tiles import Pool
 from .level import patch_variance, sample_patches
 
 _GROUPS = 12  # of patches, by brightness
@@ -133,7 +134,8 @@ def fit_signal_dependence(picture: Picture) -> tuple[PoissonGaussian | None, flo
         means = patches.mean(axis=(1, 2))
         groups = np.array_split(np.argsort(means, kind="stable"), min(_GROUPS, len(means)))
         levels = np.array([means[group].mean() for group in groups])
-        variances = np.array([patch_variance(patches[group]) for group in groups])
+        with Pool(1):  # many small products: threads of the BLAS would only wait for each other
+            variances = np.array([patch_variance(patches[group]) for group in groups])
         gain, offset = fit_line(levels, variances)
         if gain <= 0.0:
             return None, 1.0, 0.0
