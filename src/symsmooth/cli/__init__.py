@@ -150,18 +150,22 @@ def noise(inputs: Inputs, channel_axis: Axis = "auto", as_json: AsJson = False) 
 
 
 def _noise_line(source: Path, image: ImageFile, as_json: bool) -> str:
-    """Return what is told of the noise of one image."""
+    """Return what is told of the noise of one image: its level were it white, and what it is."""
+    from .. import estimate_noise
     from ..files.stacks import cut
 
     stack = cut(image)
     sigma, span = work.noise_of(image, stack), work.range_of(image)
     percent = 100 * sigma / span if span else 0.0
+    model = estimate_noise(work.middle_of(image, stack), channel_axis=stack.channel_axis)
     if as_json:
         told = {"input": str(source), "sigma": sigma, "percent": percent, "range": span}
+        told |= {"kind": model.kind, "noise": str(model)}
         kind = {"shape": list(image.pixels.shape), "dtype": str(image.pixels.dtype)}
         return json.dumps(told | kind)
     size = work.size_of(image, stack)
-    return f"{source}: {size}, noise {sigma:.4g}, {percent:.3g} % of the range {span:.6g}"
+    words = "" if model.kind == "gaussian" else f"; {model}"
+    return f"{source}: {size}, noise {sigma:.4g}, {percent:.3g} % of the range {span:.6g}{words}"
 
 
 @app.command()
