@@ -14,6 +14,8 @@ from functools import cached_property
 from html import escape
 from typing import Any, Literal
 
+from ..figures import MissingMatplotlib as MissingMatplotlib
+from ..figures import require_matplotlib
 from .markup import Html
 
 Look = Literal["line", "points", "paper", "dashed", "steps", "faint"]
@@ -36,10 +38,6 @@ _COLOURS = {
     "series-10": ("#1a0101", "#52606d"),
 }
 N_SERIES = 10
-
-
-class MissingMatplotlib(ValueError):
-    """Plots are asked for and matplotlib is not installed."""
 
 
 @dataclass(frozen=True)
@@ -112,16 +110,6 @@ class Plot:
         out = io.BytesIO()
         figure.savefig(out, format="png", dpi=150, facecolor="white")
         return out.getvalue()
-
-
-def require_matplotlib() -> None:
-    """Say what to install if plots cannot be drawn."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise MissingMatplotlib(
-            "plots need matplotlib, which is not installed; run: pip install 'symsmooth[repro]'"
-        ) from error
 
 
 def _draw(plot: Plot, colours: dict[str, str]) -> Any:
