@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 FAVOURITES = ("denoise", "gsf", "bm3d", "nlm")  # compared if nothing is asked for
 _MOST_METHODS = 12
+_WARM_UP = 32  # sides of what a method sees before its time is taken
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,8 @@ def compare(
     for each in asked:
         job = work.Job(each.method, each.function, each.options, sigma, axis, workers, seed)
         heard = None if progress is None else work.within(f"{each.label}: ", progress)
+        with suppress(ValueError):  # so that compiling and loading do not count
+            work.apply(job, pixels[:_WARM_UP, :_WARM_UP], axis, level, heard)
         start = time.perf_counter()
         image, learned = work.apply(job, pixels, axis, level, heard)
         seconds = time.perf_counter() - start
@@ -162,7 +166,8 @@ def _noise_told(job: work.Job, pixels: Any, axis: int | None, level: float) -> s
 
     if job.sigma is None and "noise" in inspect.signature(job.function).parameters:
         chosen = job.options.get("noise", "auto")
-        return str(symsmooth.estimate_noise(pixels, noise=chosen, channel_axis=axis))  # type: ignore[arg-type]
+        model: Any = symsmooth.estimate_noise(pixels, noise=chosen, channel_axis=axis)  # type: ignore[arg-type]
+        return f"{model.sigma:.4g}" if model.kind == "gaussian" else str(model)
     return f"{level:.4g}"
 
 

@@ -90,7 +90,11 @@ def strip(
         if len(every) > 1
         else None,
     ]
-    overlay = _overlay(every, len(panels) - 1) if len(every) > 1 else None
+    overlay = (
+        _overlay(every, (0, 1) if large else (min(1, len(panels) - 1), len(panels) - 1))
+        if len(every) > 1
+        else None
+    )
     return element(
         "div",
         element(
@@ -157,7 +161,7 @@ def _figure(panel: Panel) -> Html:
     return element("figure", frame, caption)
 
 
-def _overlay(panels: Sequence[Panel], last: int) -> Html:
+def _overlay(panels: Sequence[Panel], sides: tuple[int, int]) -> Html:
     def choose(name: str, chosen: int) -> Html:
         options = [
             element("option", panel.label, value=n, selected=n == chosen)
@@ -165,10 +169,9 @@ def _overlay(panels: Sequence[Panel], last: int) -> Html:
         ]
         return element("label", f"{name} ", element("select", options, data_side=name.lower()))
 
-    left = 1 if last > 1 else 0
     return element(
         "div",
-        element("div", choose("Left", left), choose("Right", max(last, 1)), class_="sides"),
+        element("div", choose("Left", sides[0]), choose("Right", sides[1]), class_="sides"),
         element(
             "div",
             element("img", alt="left picture", data_layer="left", draggable="false"),

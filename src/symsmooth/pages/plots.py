@@ -38,6 +38,7 @@ _COLOURS = {
     "series-10": ("#1a0101", "#52606d"),
 }
 N_SERIES = 10
+_LEGEND_WIDTH = 80  # letters, a handle counts for six
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,8 @@ def _draw(plot: Plot, colours: dict[str, str]) -> Any:
         handles = [h for h in handles if not str(h.get_label()).startswith("_")]
         if handles:
             columns = min(len(handles), 5 if len(handles) > 4 else 4)
+            longest = max(len(str(handle.get_label())) for handle in handles)
+            columns = max(min(columns, _LEGEND_WIDTH // (longest + 6)), 1)
             figure.legend(
                 handles=handles,
                 loc="outside lower center",

@@ -97,7 +97,7 @@ def _lead(found: Comparison) -> Child:
         best = max(scores, key=scores.__getitem__)
         gain = scores[best] - psnr(found.noisy, found.reference, found.peak)
         if np.isfinite(gain):
-            headline = f"{best} is closest to the reference: {gain:+.1f} dB on the noisy picture"
+            headline = f"{best} comes closest: {gain:.1f} dB above the noisy picture"
     return [
         element("p", headline, class_="headline"),
         element(
@@ -221,7 +221,7 @@ def _noise_plots(found: Comparison) -> Child:
     """Return histogram and spectrum of the method noise, in units of the noise."""
     if found.sigma <= 0:
         return element("p", "There is no noise: nothing was to be removed.")
-    edges = np.linspace(-4.0, 4.0, 82)
+    edges = _bins(found)
     middle = (edges[1:] + edges[:-1]) / 2
     normal = np.exp(-(middle**2) / 2) / np.sqrt(2 * np.pi)
     counts, spectra = [], []
@@ -249,6 +249,15 @@ def _noise_plots(found: Comparison) -> Child:
         ),
         element("div", drawn, class_="plots"),
     ]
+
+
+def _bins(found: Comparison) -> Array:
+    """Return edges from -4 to 4 sigma; each bin holds as many whole numbers if pixels are such."""
+    step = 0.1 * found.sigma
+    if np.issubdtype(found.noisy.dtype, np.integer):
+        step = max(round(step), 1)
+    count = int(np.clip(4.0 * found.sigma / step, 2, 200))
+    return (np.arange(-count, count + 2) - 0.5) * step / found.sigma
 
 
 def radial_spectrum(noise: Array) -> tuple[Array, Array]:

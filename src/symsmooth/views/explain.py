@@ -27,7 +27,7 @@ H_S = 10.0
 WEAK = 0.1  # a friend whose weight W_ij is below this (its own is 1) is a weak one
 _REACH = 1.5  # h_s within which clusters are looked for, as in GSF's second pass
 _LEAST = 1e-3  # responsibilities below this are not looked at
-_TILT = 0.5  # how much of a cluster's colour is its number's, not its appearance
+_CHROMA, _PERIOD = 0.30, 8.0 * H_S  # how strong hues are, and after how many pixels they return
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def learn(
     gamma.data /= np.repeat(np.maximum(gamma.sum(axis=0), _LEAST), np.diff(gamma.indptr))
     centres, patches = _means(features, result, picture.offset, picture.scale)
     spatial = noisy.shape[:2]
-    paints = _paints(centres, sigma)
+    paints = _paints(result.mixture.means[:, :2] * np.float32(H_S), centres, sigma)
     mass = gamma.sum(axis=1)
     entropy = -np.add.reduceat(
         gamma.data * np.log(np.maximum(gamma.data, _LEAST)), gamma.indptr[:-1]
@@ -146,15 +146,20 @@ def _means(
     return patches[:, PATCH // 2, PATCH // 2], patches
 
 
-def _paints(centres: Float, sigma: float) -> Float:
-    """Return a colour for each cluster: a hue of its own, as light as the cluster is bright."""
+def _paints(places: Float, centres: Float, sigma: float) -> Float:
+    """Return a colour for each cluster: its hue by place and brightness, as light as it is bright.
+
+    Hues of neighbours are alike, so a mix of clusters that lie together keeps its colour, and hues
+    jump where clusters on two sides of an edge do not mix.
+    """
     grey = centres.mean(axis=1)
     low, high = np.quantile(grey, [0.01, 0.99])
-    light = 0.12 + 0.83 * np.clip((grey - low) / max(high - low, 4.0 * sigma), 0.0, 1.0)
-    hue = np.random.default_rng(7).random(len(grey)) * 2.0 * np.pi
-    phase = hue[:, np.newaxis] + 2.0 * np.pi / 3.0 * np.arange(3)
-    own = light[:, np.newaxis] + _TILT * np.minimum(light, 1 - light + 0.2)[:, None] * np.cos(phase)
-    return np.clip(own, 0.0, 1.0).astype(np.float32)
+    part = np.clip((grey - low) / max(high - low, 4.0 * sigma), 0.0, 1.0)
+    light = 0.2 + 0.68 * part
+    turn = 2.0 * np.pi * (places / np.float32(_PERIOD) + part[:, np.newaxis] * (0.8, -0.6))
+    u, v = (_CHROMA * np.cos(turn)).T
+    colours = np.stack([light + v, light - 0.35 * u - 0.5 * v, light + u], axis=1)
+    return np.clip(colours, 0.0, 1.0).astype(np.float32)
 
 
 def _strongest(
@@ -162,7 +167,7 @@ def _strongest(
 ) -> list[tuple[float, Array]]:
     """Return the clusters that answer for a pixel, strongest first."""
     column = gamma[:, [int(np.ravel_multi_index(place, spatial))]].tocoo()  # type: ignore[index]
-    order = np.argsort(-column.data)[:most]
+    order = [n for n in np.argsort(-column.data)[:most] if column.data[n] >= 0.01]
     return [(float(column.data[n]), patches[column.coords[0][n]]) for n in order]
 
 

@@ -77,7 +77,7 @@ def _clusters(learned: Learned, shown: Range) -> Child:
     crowd, charge = np.log(np.maximum(learned.crowd, 1.0)), learned.in_charge
     panels = [
         Panel("noisy", webp_uri(shown(learned.noisy)), f"σ {learned.result.sigma:.3g}"),
-        Panel("clusters", webp_uri(np.clip(learned.clusters, 0, 1)), "a hue for each"),
+        Panel("clusters", webp_uri(np.clip(learned.clusters, 0, 1)), "hue by place and brightness"),
         Panel(
             "their means", webp_uri(shown(learned.appearance)), "what a pixel's clusters look like"
         ),
@@ -93,9 +93,9 @@ def _clusters(learned: Learned, shown: Range) -> Child:
     return [
         element(
             "p",
-            "Every cluster has a hue of its own and is as light as its mean patch; a pixel mixes the hues of the "
-            "clusters that answer for it: large even glass on plain ground, small pieces where the picture "
-            "changes, pieces that follow its edges.",
+            "Every cluster is coloured by where it lies and how bright its mean patch is, and a pixel mixes the "
+            "colours of the clusters that answer for it: colours flow over plain ground, where many "
+            "clusters share the work, and break where the picture does.",
         ),
         element(
             "p",
@@ -128,10 +128,16 @@ def _all_friends(learned: Learned, shown: Range) -> Child:
         digits=0,
         note=f"Friends: exp of the entropy of the weights. Weak: similarity W below {WEAK:g}.",
     )
+    most = max(learned.friends, key=lambda each: each.weak_before - each.weak_after)
     lead = element(
         "p",
-        "A patch on an edge has few good friends, but thousands of popular patches are a little like it: "
-        "together these weak friends outvote the good ones, until each vote is divided by its popularity.",
+        "An unusual patch has few good friends, but many popular patches are a little like it, and together "
+        "these weak friends can outvote the good ones, until each vote is divided by its popularity.",
+        f" Most so here: {most.what.lower()}, whose weak friends fall from {100 * most.weak_before:.0f} % of "
+        f"the vote to {100 * most.weak_after:.0f} %."
+        if most.weak_before > most.weak_after
+        else None,
+        " On plain ground all are good friends already, and little changes.",
     )
     return [lead, table.to_html(), *(_friends(each, learned, shown) for each in learned.friends)]
 
@@ -146,13 +152,19 @@ def _friends(each: Friends, learned: Learned, shown: Range) -> Html:
     before[centre] = after[centre] = 0.0  # itself would outshine all others
     most = max(float(before.max()), float(after.max())) or 1.0
     panels = [
-        Panel("noisy", _large(_marked(shown(learned.noisy[where]), centre)), "the patch is framed"),
-        Panel("pilot", _large(_marked(shown(learned.result.pilot[where]), centre)), "after pass 1"),
-        Panel("before", _large(_heat(before, 0, most)), f"D⁻¹W, itself {100 * self_before:.1f} %"),
         Panel(
-            "after", _large(_heat(after, 0, most)), f"normalised, itself {100 * self_after:.1f} %"
+            "noisy", webp_uri(_marked(shown(learned.noisy[where]), centre)), "the patch is framed"
         ),
-        Panel("change", _large(_change(after - before)), "orange lost, violet gained"),
+        Panel(
+            "pilot", webp_uri(_marked(shown(learned.result.pilot[where]), centre)), "after pass 1"
+        ),
+        Panel(
+            "before", webp_uri(_heat(before, 0, most)), f"D⁻¹W, itself {100 * self_before:.1f} %"
+        ),
+        Panel(
+            "after", webp_uri(_heat(after, 0, most)), f"normalised, itself {100 * self_after:.1f} %"
+        ),
+        Panel("change", webp_uri(_change(after - before)), "orange lost, violet gained"),
     ]
     good, weak = _best_and_worst(each)
     body: list[Child] = [
@@ -163,9 +175,11 @@ def _friends(each: Friends, learned: Learned, shown: Range) -> Html:
             [_friend(place, each, learned, shown) for place in good],
         ),
         thumbnails(
-            "Weak friends: those who lost most",
+            f"Weak friends (similarity below {WEAK:g}): those who lost most",
             [_friend(place, each, learned, shown) for place in weak],
-        ),
+        )
+        if weak
+        else None,
         thumbnails(
             "Its clusters in GSF: mean patches and their share γ in the answer",
             [
@@ -188,7 +202,8 @@ def _best_and_worst(each: Friends) -> tuple[list[tuple[int, int]], list[tuple[in
         ys, xs = np.unravel_index(order, scores.shape)
         return [(int(y), int(x)) for y, x in zip(ys, xs, strict=True)]
 
-    return first(after), first(-gain)
+    weak = first(np.where(each.similarity < WEAK, -gain, 0.0))
+    return first(after), [place for place in weak if gain[place] < 0]
 
 
 def _friend(place: tuple[int, int], each: Friends, learned: Learned, shown: Range) -> Panel:
@@ -225,7 +240,7 @@ def _search(result: GSFResult) -> Child:
 def _ticks(values: list[int]) -> list[float]:
     """Return round numbers on a logarithmic axis."""
     low, high = min(values) / 1.3, max(values) * 1.3
-    round_ones = [m * 10.0**e for e in range(9) for m in (1, 2, 5)]
+    round_ones = [m * 10.0**e for e in range(9) for m in (1, 1.5, 2, 3, 5, 7)]
     return [tick for tick in round_ones if low <= tick <= high] or [float(values[0])]
 
 
@@ -235,10 +250,10 @@ def _sure(result: GSFResult) -> Child:
     inside = 0 < used < np.inf
     plot = Plot(
         "SURE against lambda", "λ, the weight of the noisy picture", "estimated error, in σ²",
-        [Series("SURE", fidelities, errors, "faint")], x_log=True, y_log=True,
+        [Series("SURE", fidelities, errors, "faint")], x_log=True,
         upright=[(used, "λ*, least error")] if inside else [],
         across=[(1.0, "the noisy picture")],
-        x_ticks=_ticks([max(round(f), 1) for f in fidelities]),
+        x_ticks=[10.0**e for e in range(-6, 9) if fidelities[0] <= 10.0**e <= fidelities[-1]],
     )  # fmt: skip
     lowest = result.sure(used) / result.sure.sigma**2 if np.isfinite(used) else 1.0
     words = (
@@ -301,10 +316,6 @@ def _marked(pixels: Array, centre: tuple[int, int]) -> Array:
     return colour
 
 
-def _large(pixels: Array) -> str:
-    return webp_uri(pixels)
-
-
 def _heat(values: Array, low: float | None = None, high: float | None = None) -> Array:
     """Return values as colours, dark to bright; all but a hundredth in range if none is given."""
     require_matplotlib()
@@ -312,7 +323,7 @@ def _heat(values: Array, low: float | None = None, high: float | None = None) ->
 
     bottom, top = np.quantile(values, [0.01, 0.99]) if low is None or high is None else (low, high)
     scaled = np.clip((values - bottom) / ((top - bottom) or 1.0), 0.0, 1.0)
-    return np.asarray(colormaps["magma"](np.sqrt(scaled) if low is not None else scaled))[..., :3]
+    return np.asarray(colormaps["magma"](scaled**0.4 if low is not None else scaled))[..., :3]
 
 
 def _change(values: Array) -> Array:
@@ -337,7 +348,7 @@ def _effective(weights: Array) -> float:
 def _foot() -> Child:
     return element(
         "p",
-        "Chan, Zickler, Lu, Understanding symmetric smoothing filters: a Gaussian mixture model perspective, "
-        "IEEE Trans. Image Processing 2017, doi:10.1109/TIP.2017.2731208. Pictures: click or press + to zoom, "
-        "drag or use the arrows to move, 0 to reset.",
+        "Chan, Zickler, Lu, Understanding symmetric smoothing filters: a Gaussian mixture model "
+        "perspective, IEEE Trans. Image Processing 2017, doi:10.1109/TIP.2017.2731208. Pictures: "
+        "click or press + to zoom, drag or use the arrows to move, 0 to reset.",
     )
