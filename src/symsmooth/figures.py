@@ -80,7 +80,8 @@ def gsf_figure(
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.6, 7.2), layout="constrained")
-    upper, lower = figure.subfigures(2, 1, height_ratios=(1, 1))
+    halves: Any = figure.subfigures(2, 1)
+    upper, lower = halves
     left, right = upper.subplots(1, 2)
     _draw_search(left, search, deviation)
     _draw_sure(right, sure, fidelity)

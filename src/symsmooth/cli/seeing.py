@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FAVOURITES = ("denoise", "gsf", "bm3d", "nlm")  # compared if nothing is asked for
 _MOST_METHODS = 12
-_WARM_UP = 32  # sides of what a method sees before its time is taken
+_WARM_UP = 96  # sides of what a method sees before its time is taken
 
 
 @dataclass(frozen=True)

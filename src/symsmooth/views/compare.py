@@ -202,7 +202,7 @@ def _table(found: Comparison) -> Table:
         removed = f"{_removed(found, result):.4g}"
         row: Row = [result.label, result.seconds, result.sigma, *scores(result.image)]
         rows.append([*row, removed, ", ".join(told)])
-    note = "Time: this run on this machine; a first run also compiles."
+    note = "Time: this run on this machine, after a small part was done to warm up."
     if clean is not None:
         note += f" PSNR and SSIM for a peak of {peak:.6g}."
     caption = f"{found.name}: estimated or given noise {found.sigma:.4g}"
@@ -228,11 +228,12 @@ def _noise_plots(found: Comparison) -> Child:
     for result in found.results:
         removed = _difference(found, result) / np.float32(found.sigma)
         density = np.histogram(removed[np.isfinite(removed)], edges, density=True)[0]
-        counts.append(Series(result.label, middle, density, "faint"))
-        spectra.append(Series(result.label, *radial_spectrum(removed), "faint"))
+        counts.append(Series(result.label, middle.tolist(), density.tolist(), "faint"))
+        frequencies, power = radial_spectrum(removed)
+        spectra.append(Series(result.label, frequencies.tolist(), power.tolist(), "faint"))
     plots = [
         Plot("Histogram of the method noise", "what was removed, in σ", "density",
-             [*counts, Series("noise", middle, normal, "dashed", 10)]),
+             [*counts, Series("noise", middle.tolist(), normal.tolist(), "dashed", 10)]),
         Plot("Spectrum of the method noise", "frequency, cycles a pixel", "power, in σ²",
              spectra, across=[(1.0, "white noise")]),
     ]  # fmt: skip
@@ -254,10 +255,11 @@ def _noise_plots(found: Comparison) -> Child:
 def _bins(found: Comparison) -> Array:
     """Return edges from -4 to 4 sigma; each bin holds as many whole numbers if pixels are such."""
     step = 0.1 * found.sigma
+    shift = 0.5 * step
     if np.issubdtype(found.noisy.dtype, np.integer):
-        step = max(round(step), 1)
+        step, shift = max(round(step), 1), 0.5
     count = int(np.clip(4.0 * found.sigma / step, 2, 200))
-    return (np.arange(-count, count + 2) - 0.5) * step / found.sigma
+    return (np.arange(-count, count + 2) * step - shift) / found.sigma
 
 
 def radial_spectrum(noise: Array) -> tuple[Array, Array]:

@@ -20,6 +20,7 @@ _QUALITIES: tuple[tuple[int | None, int | None], ...] = (
     (88, 70),
 )
 _MOST_SHOWN = 2**21  # pixels of a picture that is shown whole
+_LEAST_SIDE = 16  # nothing is made smaller than this
 _BUDGET = 13_000_000  # characters of all pictures of a page
 
 
@@ -104,7 +105,8 @@ def encode(
             for key in keys:
                 if key not in made:
                     made[key] = webp_uri(every[key[0]], key[1])
-            if sum(len(made[key]) for key in keys) <= budget:
+            small = max(every[0].shape[:2]) <= _LEAST_SIDE
+            if small or sum(len(made[key]) for key in keys) <= budget:
                 uris = [made[key] for key in keys]
                 told = _told(quality, noise_quality, every[0].shape, pictures[0].shape)
                 return uris[: len(pictures)], uris[len(pictures) :], told
@@ -114,11 +116,11 @@ def encode(
 def _told(
     quality: int | None, noise: int | None, shape: Sequence[int], given: Sequence[int]
 ) -> str:
-    smaller = f", sides divided by {round(given[0] / shape[0])}" if shape[0] < given[0] else ""
     if quality is not None:
-        return f"compressed with loss (WebP, quality {quality}; method noise {noise}){smaller}"
-    if noise is not None:
-        return (
-            f"pictures as they are, the method noise compressed with loss (WebP, quality {noise})"
-        )
-    return "compressed without loss"
+        told = f"compressed with loss (WebP, quality {quality}; method noise {noise})"
+    elif noise is not None:
+        told = f"as they are, the method noise compressed with loss (WebP, quality {noise})"
+    else:
+        told = "compressed without loss"
+    factor = round(given[0] / shape[0])
+    return told if factor == 1 else f"{told}, sides divided by {factor} to keep the page small"

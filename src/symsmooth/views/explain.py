@@ -217,8 +217,9 @@ def _places(guide: Float, popularity: Float) -> dict[str, tuple[int, int]]:
         "A patch few are like": -popularity,
     }
     taken = np.zeros(guide.shape[:2], bool)
-    margins = [min(24, (size - 1) // 2) for size in taken.shape]
-    inside = tuple(slice(m, size - m) for m, size in zip(margins, taken.shape, strict=True))
+    sizes: tuple[int, ...] = guide.shape[:2]
+    margins = [min(24, (size - 1) // 2) for size in sizes]
+    inside = tuple(slice(m, size - m) for m, size in zip(margins, sizes, strict=True))
     places = {}
     for what, want in wants.items():
         free = np.where(taken, -np.inf, want)[inside]

@@ -12,6 +12,7 @@ from ..image import Array
 from ..pages import (
     Panel,
     Plot,
+    Row,
     Section,
     Series,
     Table,
@@ -38,8 +39,8 @@ def explain_page(name: str, learned: Learned, facts: Mapping[str, str]) -> str:
     height, width = learned.noisy.shape[:2]
     facts = {
         **facts,
-        "Part": f"{width}x{height} pixels from row {y.start}, column {x.start}: clusters are local, a part is "
-        "as good as the whole",
+        "Part": f"{width}x{height} pixels from row {y.start}, column {x.start}: clusters are "
+        "local, a part is as good as the whole",
         "Brightness": str(shown),
         "Friends": f"regulated NLM, patches {PATCH}x{PATCH}, h_s {H_S:g}, h_r = σ√d, as in the paper",
     }
@@ -66,8 +67,8 @@ def _lead(learned: Learned) -> Child:
         ),
         element(
             "p",
-            "A smoothing filter lets every patch vote for every other. The paper's insight: dividing a patch's "
-            "votes by how popular it is (normalising columns before rows) is one step of learning a mixture "
+            "A smoothing filter lets every patch vote for every other. The paper's insight: dividing a "
+            "patch's votes by how popular it is (normalising columns before rows) is one step of learning a mixture "
             "of Gaussians. GSF goes on learning, with far fewer clusters than patches.",
         ),
     ]
@@ -111,7 +112,7 @@ def _clusters(learned: Learned, shown: Range) -> Child:
 
 
 def _all_friends(learned: Learned, shown: Range) -> Child:
-    rows = [
+    rows: list[Row] = [
         [
             each.what,
             _effective(each.before),
@@ -137,7 +138,7 @@ def _all_friends(learned: Learned, shown: Range) -> Child:
         f"the vote to {100 * most.weak_after:.0f} %."
         if most.weak_before > most.weak_after
         else None,
-        " On plain ground all are good friends already, and little changes.",
+        " On plain ground most are good friends already: there is little to win.",
     )
     return [lead, table.to_html(), *(_friends(each, learned, shown) for each in learned.friends)]
 
@@ -250,7 +251,7 @@ def _sure(result: GSFResult) -> Child:
     inside = 0 < used < np.inf
     plot = Plot(
         "SURE against lambda", "λ, the weight of the noisy picture", "estimated error, in σ²",
-        [Series("SURE", fidelities, errors, "faint")], x_log=True,
+        [Series("SURE", fidelities.tolist(), errors.tolist(), "faint")], x_log=True,
         upright=[(used, "λ*, least error")] if inside else [],
         across=[(1.0, "the noisy picture")],
         x_ticks=[10.0**e for e in range(-6, 9) if fidelities[0] <= 10.0**e <= fidelities[-1]],
