@@ -19,8 +19,6 @@ from symsmooth.files import write_image
 from symsmooth.views.compare import Comparison, Result, compare_page, psnr, radial_spectrum
 from symsmooth.views.display import Range, busiest, display_range, encode, reduce, reduction
 
-from .test_pages import browser, visit  # noqa: F401  (fixtures)
-
 rng = np.random.default_rng(0)
 Run = Callable[..., Any]
 
@@ -218,7 +216,7 @@ def report(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_it_opens_on_any_screen(visit: Any, report: Path, width: int, scheme: str) -> None:  # noqa: F811
+def test_it_opens_on_any_screen(visit: Any, report: Path, width: int, scheme: str) -> None:
     page = visit(report, viewport={"width": width, "height": 800}, color_scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     sizes = page.locator(".panels img").evaluate_all("all => all.map(i => i.naturalWidth)")
@@ -228,7 +226,7 @@ def test_it_opens_on_any_screen(visit: Any, report: Path, width: int, scheme: st
     assert box["width"] / box["height"] == pytest.approx(1.5, rel=0.01)
 
 
-def test_the_divider_by_mouse_and_by_keyboard(visit: Any, report: Path) -> None:  # noqa: F811
+def test_the_divider_by_mouse_and_by_keyboard(visit: Any, report: Path) -> None:
     page = visit(report, viewport={"width": 1280, "height": 800})
     lens = page.locator(".overlay .lens")
     lens.scroll_into_view_if_needed()
@@ -250,7 +248,7 @@ def test_the_divider_by_mouse_and_by_keyboard(visit: Any, report: Path) -> None:
     assert page.locator(".tag.right").text_content() == "m1: removed"
 
 
-def test_pictures_and_method_noise_zoom_together(visit: Any, report: Path) -> None:  # noqa: F811
+def test_pictures_and_method_noise_zoom_together(visit: Any, report: Path) -> None:
     page = visit(report)
     page.locator(".panels .lens").last.focus()
     page.keyboard.press("+")

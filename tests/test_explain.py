@@ -19,8 +19,6 @@ from symsmooth.symmetrize import sinkhorn_knopp
 from symsmooth.views.explain import H_S, PATCH, Learned, learn
 from symsmooth.views.explain_page import explain_page
 
-from .test_pages import browser, visit  # noqa: F401  (fixtures)
-
 SIGMA = 20.0
 
 
@@ -163,7 +161,7 @@ def test_a_plot_without_matplotlib_says_what_to_install(
     learned: Learned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingMatplotlib, match="symsmooth.repro") as caught:
+    with pytest.raises(MissingMatplotlib, match=r"symsmooth.repro") as caught:
         learned.result.plot()
     assert "\n" not in str(caught.value)
 
@@ -181,7 +179,7 @@ def test_the_curve_is_least_where_lambda_is_best(learned: Learned) -> None:
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_it_opens_on_any_screen(
-    visit: Any,  # noqa: F811
+    visit: Any,
     learned: Learned,
     tmp_path: Path,
     width: int,

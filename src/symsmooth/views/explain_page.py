@@ -68,8 +68,8 @@ def _lead(learned: Learned) -> Child:
         element(
             "p",
             "A smoothing filter lets every patch vote for every other. The paper's insight: dividing a "
-            "patch's votes by how popular it is (normalising columns before rows) is one step of learning a mixture "
-            "of Gaussians. GSF goes on learning, with far fewer clusters than patches.",
+            "patch's votes by how popular it is (normalising columns before rows) is one step of learning "
+            "a mixture of Gaussians. GSF goes on learning, with far fewer clusters than patches.",
         ),
     ]
 
@@ -94,8 +94,8 @@ def _clusters(learned: Learned, shown: Range) -> Child:
     return [
         element(
             "p",
-            "Every cluster is coloured by where it lies and how bright its mean patch is, and a pixel mixes the "
-            "colours of the clusters that answer for it: colours flow over plain ground, where many "
+            "Every cluster is coloured by where it lies and how bright its mean patch is, and a pixel "
+            "mixes the colours of the clusters that answer for it: colours flow over plain ground, where many "
             "clusters share the work, and break where the picture does.",
         ),
         element(
@@ -132,10 +132,11 @@ def _all_friends(learned: Learned, shown: Range) -> Child:
     most = max(learned.friends, key=lambda each: each.weak_before - each.weak_after)
     lead = element(
         "p",
-        "An unusual patch has few good friends, but many popular patches are a little like it, and together "
-        "these weak friends can outvote the good ones, until each vote is divided by its popularity.",
-        f" Most so here: {most.what.lower()}, whose weak friends fall from {100 * most.weak_before:.0f} % of "
-        f"the vote to {100 * most.weak_after:.0f} %."
+        "An unusual patch has few good friends, but many popular patches are a little like it, and "
+        "together these weak friends can outvote the good ones, until each vote is divided "
+        "by its popularity.",
+        f" Most so here: {most.what.lower()}, whose weak friends fall from {100 * most.weak_before:.0f} % "
+        f"of the vote to {100 * most.weak_after:.0f} %."
         if most.weak_before > most.weak_after
         else None,
         " On plain ground most are good friends already: there is little to win.",
@@ -289,8 +290,8 @@ def _outcome(learned: Learned, shown: Range) -> Child:
     return [
         element(
             "p",
-            "Pass 1 learns from the noisy picture and gives a pilot; pass 2 learns from the pilot and averages "
-            "the noisy patches; at last a little of the noisy picture is blended in.",
+            "Pass 1 learns from the noisy picture and gives a pilot; pass 2 learns from the pilot and "
+            "averages the noisy patches; at last a little of the noisy picture is blended in.",
         ),
         strip("From noisy to denoised", panels, ratio=float(np.clip(width / height, 0.4, 3.0))),
     ]
