@@ -95,8 +95,8 @@ def _clusters(learned: Learned, shown: Range) -> Child:
         element(
             "p",
             "Every cluster is coloured by where it lies and how bright its mean patch is, and a pixel "
-            "mixes the colours of the clusters that answer for it: colours flow over plain ground, where many "
-            "clusters share the work, and break where the picture does.",
+            "mixes the colours of the clusters that answer for it: colours flow over plain ground, where "
+            "many clusters share the work, and break where the picture does.",
         ),
         element(
             "p",
