@@ -168,20 +168,20 @@ def _denoise_image(
             denoised[index] = piece
             continue
         part = f"slice {number} of {len(stack)}: " if len(stack) > 1 else ""
-        report = None if progress is None else _within(part, progress)
-        denoised[index], learned = _apply(job, piece, stack.channel_axis, sigma, report)
+        report = None if progress is None else within(part, progress)
+        denoised[index], learned = apply(job, piece, stack.channel_axis, sigma, report)
     told = learned if len(stack) == 1 else {}
     if model is not None:
         told = {**told, "noise": str(model)}
     return replace(image, pixels=denoised), sigma, told
 
 
-def _within(part: str, progress: Progress) -> Progress:
+def within(part: str, progress: Progress) -> Progress:
     """Return a callback that says of what a stage is a part."""
     return lambda stage, done, total: progress(part + stage, done, total)
 
 
-def _apply(
+def apply(
     job: Job, pixels: Any, channel_axis: int | None, sigma: float | None, progress: Progress | None
 ) -> tuple[Any, dict[str, object]]:
     """Return the denoised pixels, and what the method chose if it has a ``fit_`` that tells."""
