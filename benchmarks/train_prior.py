@@ -24,7 +24,7 @@ from symsmooth.tiles import Pool
 SHRINK = (1, 2, 4)  # sizes at which the pictures are seen
 COMPONENTS = 200
 FLOOR = (1 / 255) ** 2  # variance taken for the pictures' own noise and rounding
-SCHEDULE = ((50_000, 12), (200_000, 10), (600_000, 6), (2_000_000, 2))  # patches, steps of EM
+SCHEDULE = ((50_000, 12), (200_000, 12), (600_000, 12), (2_000_000, 4))  # patches, steps of EM
 
 
 def read_pictures(folder: Path) -> list[Float]:

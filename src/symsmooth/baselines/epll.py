@@ -18,7 +18,7 @@ from .natural import NATURAL_CONTRAST, NATURAL_SIDE, natural_prior
 from .overlap import coverage, filter_patches, mirror, take_patches, unmirror
 
 _BETAS = (1.0, 4.0, 8.0, 16.0, 32.0)  # times 1 / sigma^2
-_FIDELITY = 0.8  # lambda, times sigma^2 / d
+_FIDELITY = 0.8  # lambda, times sigma^2, for each patch that covers a pixel
 _LEARNED_SIDE = 5
 _PATCHES_PER_COMPONENT = 150
 _MOST_COMPONENTS = 100
@@ -130,11 +130,9 @@ def denoise_epll(
 def solve(noisy: Float, usable: Float, sigma: float, prior: PatchPrior, pool: Pool) -> Float:
     """Return the plane (y, x) that half-quadratic splitting finds."""
     side = round(prior.means.shape[1] ** 0.5)
-    noisy, usable = mirror(noisy, side), mirror(usable, side)
-    fidelity = (
-        np.float32(side * side * _FIDELITY) * usable
-    )  # lambda sigma^2; missing pixels have none
+    shape, noisy, usable = noisy.shape, mirror(noisy, side), mirror(usable, side)
     covered = coverage(noisy.shape, side)
+    fidelity = np.float32(_FIDELITY) * covered * usable  # lambda sigma^2; missing pixels have none
     clean = noisy
     for number, beta in enumerate(_BETAS, start=1):
         model = NoisyPrior(prior, sigma**2 / beta)
@@ -144,7 +142,7 @@ def solve(noisy: Float, usable: Float, sigma: float, prior: PatchPrior, pool: Po
         )  # fmt: skip
         share = np.float32(beta)
         clean = (fidelity * noisy + share * total) / (fidelity + share * covered)
-    return unmirror(clean, side)
+    return unmirror(clean, shape)
 
 
 def most_likely_patches(model: NoisyPrior, patches: Float) -> Float:

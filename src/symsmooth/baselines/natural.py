@@ -16,7 +16,7 @@ import numpy as np
 from .gaussian import PatchPrior
 
 NATURAL_SIDE = 8
-NATURAL_CONTRAST = 45.0 / 255.0  # standard deviation of a picture that it fits best as it is
+NATURAL_CONTRAST = 36.0 / 255.0  # standard deviation of a picture that it fits best as it is
 
 _GREY = 255.0
 

@@ -59,10 +59,12 @@ def coverage(shape: tuple[int, ...], side: int) -> Float:
 
 
 def mirror(plane: Float, side: int) -> Float:
-    """Return the plane mirrored at its ends so far that each of its pixels is in side^2 patches."""
-    return np.pad(plane, side - 1, mode="symmetric")
+    """Return the plane mirrored at its ends by a quarter of a patch, or until it is as large as one."""
+    widths = [max(side // 4, (side - size + 1) // 2) for size in plane.shape]
+    return np.pad(plane, [(width, width) for width in widths], mode="symmetric")
 
 
-def unmirror(plane: Float, side: int) -> Float:
-    """Return the plane without what :func:`mirror` added."""
-    return plane[side - 1 : 1 - side, side - 1 : 1 - side]
+def unmirror(plane: Float, shape: tuple[int, ...]) -> Float:
+    """Return the plane of this shape without what :func:`mirror` added."""
+    starts = [(padded - size) // 2 for padded, size in zip(plane.shape, shape, strict=True)]
+    return plane[tuple(slice(at, at + size) for at, size in zip(starts, shape, strict=True))]

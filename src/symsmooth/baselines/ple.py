@@ -127,7 +127,7 @@ def solve(noisy: Float, sigma: float, spread: float, iterations: int) -> Float:
         labels = model.most_likely(patches)
     estimates = model.map_estimate(patches, labels)
     total = put_patches(estimates, padded.shape, _SIDE)
-    return unmirror(total / coverage(padded.shape, _SIDE), _SIDE) + level
+    return unmirror(total / coverage(padded.shape, _SIDE), noisy.shape) + level
 
 
 def maximize(estimates: Float, labels: Array, model: NoisyPrior, epsilon: float) -> NoisyPrior:
