@@ -109,3 +109,23 @@ def wiener(
         gram = rows.T @ rows + d * sigma**2 / strength * np.eye(d)
         estimate = rows @ np.linalg.solve(gram, rows.T @ estimate)
     return mean + estimate
+
+
+def add_squares(projections: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Sums of squares over the rows of each component: (k, m)."""
+    pairs = zip(starts[:-1], starts[1:], strict=True)
+    return np.array([(projections[a:b] ** 2).sum(axis=0) for a, b in pairs])
+
+
+def log_densities(
+    noisy: np.ndarray, weights: np.ndarray, means: np.ndarray, covariances: np.ndarray, noise: float
+) -> np.ndarray:
+    """log w_k + log N(y; mu_k, S_k + v I), dense: (k, m)."""
+    rows = []
+    for weight, mean, covariance in zip(weights, means, covariances, strict=True):
+        total = covariance + noise * np.eye(len(mean))
+        centred = noisy - mean
+        distance = np.einsum("id,id->i", centred, np.linalg.solve(total, centred.T).T)
+        determinant = np.linalg.slogdet(2 * np.pi * total)[1]
+        rows.append(np.log(weight) - 0.5 * (distance + determinant))
+    return np.array(rows)
