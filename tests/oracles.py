@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -200,3 +201,23 @@ def aggregate_groups(
                 total[channel][at] += weight * window * patch.reshape(window.shape)
                 mass[channel][at] += weight * window
     return total / mass
+
+
+def add_squares(projections: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Sums of squares over the rows of each component: (k, m)."""
+    pairs = itertools.pairwise(starts)
+    return np.array([(projections[a:b] ** 2).sum(axis=0) for a, b in pairs])
+
+
+def log_densities(
+    noisy: np.ndarray, weights: np.ndarray, means: np.ndarray, covariances: np.ndarray, noise: float
+) -> np.ndarray:
+    """log w_k + log N(y; mu_k, S_k + v I), dense: (k, m)."""
+    rows = []
+    for weight, mean, covariance in zip(weights, means, covariances, strict=True):
+        total = covariance + noise * np.eye(len(mean))
+        centred = noisy - mean
+        distance = np.einsum("id,id->i", centred, np.linalg.solve(total, centred.T).T)
+        determinant = np.linalg.slogdet(2 * np.pi * total)[1]
+        rows.append(np.log(weight) - 0.5 * (distance + determinant))
+    return np.array(rows)
