@@ -312,6 +312,31 @@ def _writing_a_page(out: Path, sigma: float | None, overwrite: bool) -> Iterator
 
 
 @app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 7860,
+    max_upload: Annotated[
+        float, typer.Option(metavar="MB", min=0.001, help="Largest file that may be dropped.")
+    ] = 100.0,
+    workers: Annotated[int | None, typer.Option(min=1, help="Threads of a run; else all.")] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
+) -> None:
+    """Serve a page where pictures are dropped, denoised and compared; Ctrl-C ends it."""
+    from . import serving
+
+    with _handling_errors():
+        serving.check()
+        try:
+            serving.run(
+                host, port, int(max_upload * 1e6), workers, not no_browser,
+                lambda text: _say(f"symsmooth: {text}", err=True),
+            )  # fmt: skip
+        except OSError as error:
+            message = f"cannot listen at {host}:{port}: {error.strerror or error}; give --port"
+            raise typer.Exit(_complain(message, 1)) from error
+
+
+@app.command()
 def reproduce(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME...]", help="Experiments; else all.")

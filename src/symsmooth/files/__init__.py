@@ -22,7 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ._base import Array, FileError, ImageFile, one_line, replacing, replacing_folder
+from ._base import Array, FileError, ImageFile, one_line, reading_at_most, replacing, replacing_folder
 
 __all__ = [
     "FileError",
@@ -31,6 +31,7 @@ __all__ = [
     "format_of",
     "read_image",
     "read_images",
+    "reading_at_most",
     "replacing",
     "write_image",
     "write_images",

@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,6 +22,7 @@ Array = NDArray[Any]
 CHANNELS = "SC"  # letters of a channel axis: samples of a pixel, or planes
 _LARGE = 2**30  # bytes from which the declared size must be likely for the size of the file
 _BEST_COMPRESSION = 1100  # deflate reaches 1032
+_MOST: ContextVar[list[int] | None] = ContextVar("most", default=None)  # bytes in all, bytes left
 _QUIET = threading.RLock()  # Python's warning filters are shared by all threads
 
 
@@ -125,8 +127,31 @@ def native(pixels: Array) -> Array:
     return np.array(pixels, dtype=pixels.dtype.newbyteorder("="), order="C")
 
 
+@contextmanager
+def reading_at_most(n_bytes: int) -> Iterator[None]:
+    """Refuse, in this thread, files whose pixels would take more, before they are unpacked."""
+    token = _MOST.set([n_bytes, n_bytes])
+    try:
+        yield
+    finally:
+        _MOST.reset(token)
+
+
+def check_most(n_bytes: int) -> None:
+    """Refuse pixels beyond what :func:`reading_at_most` leaves for them."""
+    most = _MOST.get()
+    if most is None:
+        return
+    most[1] -= n_bytes
+    if most[1] < 0:
+        raise FileError(
+            f"unpacks to more than the {most[0] / 1e6:.0f} MB of pixels allowed here; cut it"
+        )
+
+
 def check_claim(n_bytes: int, stored: int) -> None:
     """Refuse pixels that cannot come from a file of that size, or that memory cannot hold."""
+    check_most(n_bytes)
     if n_bytes > max(_LARGE, _BEST_COMPRESSION * stored):
         raise FileError(f"claims {n_bytes} bytes of pixels in a file of {stored}: damaged")
     if n_bytes > memory():

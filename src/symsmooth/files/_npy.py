@@ -13,12 +13,14 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ._base import Array, FileError, ImageFile, native
+from ._base import Array, FileError, ImageFile, check_most, native
 
 
 def read(path: Path, format: str) -> list[ImageFile]:
     """Read one array; the memory map checks the declared size against the file's."""
-    pixels = native(np.lib.format.open_memmap(path, mode="r"))
+    stored = np.lib.format.open_memmap(path, mode="r")
+    check_most(stored.nbytes)
+    pixels = native(stored)
     return [ImageFile(pixels, guess_channel_axis(pixels.shape), None, format)]
 
 

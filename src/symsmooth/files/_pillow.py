@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 from . import _jpeg, _png
-from ._base import Array, FileError, ImageFile, native, quietly
+from ._base import Array, FileError, ImageFile, check_most, native, quietly
 from ._ifd import exif_with_software
 
 _LONGEST = {"JPEG": 65500, "WEBP": 16383}
@@ -34,6 +34,8 @@ def read(path: Path, format: str) -> list[ImageFile]:
             with Image.open(path, formats=[format]) as opened:
                 if getattr(opened, "n_frames", 1) > 1 and opened.format != "MPO":
                     raise FileError("is an animation; save its frames as files of their own")
+                samples = 4 if opened.mode in ("P", "PA") else len(opened.getbands())
+                check_most(opened.width * opened.height * samples * max(depth, 8) // 8)
                 if depth == 16 and colour_type != 0:
                     stored = _png.read_deep(opened, colour_type)
                     split = _split_samples(stored, has_alpha=colour_type != 2)

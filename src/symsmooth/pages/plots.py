@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -38,6 +39,7 @@ _COLOURS = {
     "series-10": ("#1a0101", "#52606d"),
 }
 N_SERIES = 10
+_SETTINGS = threading.Lock()  # matplotlib's are shared by all threads
 _LEGEND_WIDTH = 80  # letters, a handle counts for six
 
 
@@ -82,7 +84,8 @@ class Plot:
         import matplotlib
 
         out = io.StringIO()
-        with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": self.title}):
+        settings = {"svg.fonttype": "none", "svg.hashsalt": self.title}
+        with _SETTINGS, matplotlib.rc_context(settings):
             figure = _draw(self, {name: stand_in for name, (stand_in, _) in _COLOURS.items()})
             metadata = {"Date": None, "Creator": None}
             figure.savefig(out, format="svg", metadata=metadata, transparent=True)

@@ -40,6 +40,7 @@ class Comparison:
     results: Sequence[Result]
     reference: Array | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
+    shown: Range | None = None  # what is black and what is white, if not for the page to choose
 
 
 def compare_page(found: Comparison) -> str:
@@ -52,7 +53,7 @@ def compare_page(found: Comparison) -> str:
     >>> compare_page(Comparison("a", noisy, 20.0, 255.0, [smooth])).startswith("<!doctype html>")
     True
     """
-    shown = display_range(found.noisy if found.reference is None else found.reference)
+    shown = _range(found)
     pictures, told = _pictures(found, shown)
     facts = {
         **found.facts,
@@ -68,6 +69,18 @@ def compare_page(found: Comparison) -> str:
         Section("run", "How it was made", element("dl", listed, class_="facts")),
     ]
     return page(f"{found.name}, denoised", _lead(found), sections, foot=_foot())
+
+
+def look_page(found: Comparison, title: str) -> str:
+    """Return the pictures alone, before there is more to tell; there may be no result yet."""
+    pictures, _ = _pictures(found, _range(found), title)
+    return page(f"{found.name}, {title}", None, [Section("pictures", "Look", pictures)])
+
+
+def _range(found: Comparison) -> Range:
+    return found.shown or display_range(
+        found.noisy if found.reference is None else found.reference
+    )
 
 
 def psnr(image: Array, clean: Array, peak: float) -> float:
@@ -109,17 +122,19 @@ def _lead(found: Comparison) -> Child:
     ]
 
 
-def _pictures(found: Comparison, shown: Range) -> tuple[list[Child], str]:
+def _pictures(
+    found: Comparison, shown: Range, title: str = "The whole picture"
+) -> tuple[list[Child], str]:
     """Return the strip, a second one in full size if the whole is down-scaled, and what was done."""
     height, width = found.noisy.shape[:2]
     factor = reduction(height, width)
     if factor == 1:
-        body, told = _strip(found, shown, "The whole picture", (slice(None), slice(None)), 1)
+        body, told = _strip(found, shown, title, (slice(None), slice(None)), 1)
         return [body], f"{width}x{height}, in full size, {told}"
-    where = busiest(found.results[0].image, _DETAIL)
+    where = busiest(found.results[0].image if found.results else found.noisy, _DETAIL)
     detail, told_detail = _strip(found, shown, "A part in full size", where, 1, share=0.4)
     whole, told = _strip(
-        found, shown, f"The whole picture, sides divided by {factor}",
+        found, shown, f"{title}, sides divided by {factor}",
         (slice(None), slice(None)), factor, share=0.6,
     )  # fmt: skip
     y, x = where
@@ -166,7 +181,7 @@ def _strip(
     ]
     ratio = noisy.shape[1] / noisy.shape[0]
     return strip(
-        title, panels, below=below, below_title="Method noise: what was removed",
+        title, panels, below=below, below_title="Method noise: what was removed" if below else "",
         ratio=float(np.clip(ratio, 0.4, 3.0)), large=True,
     ), told  # fmt: skip
 

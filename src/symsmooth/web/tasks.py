@@ -1,0 +1,237 @@
+"""What is done to a visitor's picture: through the functions of the command line, hence its bits."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import symsmooth
+
+from ..cli import seeing, work
+from ..cli.options import own_options
+from ..files import FileError, format_of, reading_at_most
+from ..files._base import memory
+from ..files.stacks import cut
+from ..image import Array
+from ..methods import METHODS
+from ..views.compare import Comparison, Result, compare_page, look_page
+from ..views.display import display_range
+from .runs import Run
+from .visits import Dropped, Visit, VisitError
+
+PREVIEW = 448  # sides of the part that is done first
+UNPACKED = 4  # times the upload limit is what pixels may take in memory
+_MUCH = 0.6  # of the picture: then the part is not done first
+_WORKING_BYTES = 64  # of memory for a pixel at work
+_SUFFIXES = {"PNG": ".png", "JPEG": ".jpg", "BMP": ".bmp", "WEBP": ".webp",
+             "TIFF": ".tif", "FITS": ".fits", "NPY": ".npy"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the controls say."""
+
+    method: str
+    quality: str
+    sigma: float | None  # None: as estimated
+    strength: float
+    looking: str = ""  # where one looks: "zoom x y" of the viewer
+
+    def job(self, picture: Dropped, workers: int | None) -> work.Job:
+        """Return it as the command line would."""
+        function = METHODS[self.method]
+        known = own_options(function)
+        options: dict[str, object] = {"quality": self.quality} if "--quality" in known else {}
+        sigma = self.sigma
+        if self.strength != 1.0 and "--strength" in known:
+            options["strength"] = self.strength
+        elif self.strength != 1.0:  # a method that does not know of it is told of more, or less, noise
+            sigma = self.strength * (picture.sigma if sigma is None else sigma)
+        return work.Job(self.method, function, options, sigma, "auto", workers, seed=0)
+
+
+def receive(visit: Visit, path: Path, most_bytes: int) -> None:
+    """Look into a file that was dropped: what it is, its noise; show it."""
+    visit.stop()
+    with reading_at_most(most_bytes):
+        images = work.open_file(path, "auto")
+    stack = cut(images[0])
+    _check_memory(images[0].pixels[stack.pieces[0]])
+    path = _named_as_it_is(path, images[0].format)
+    pixels, _ = seeing.open_picture(path, "auto", None)
+    visit.picture = Dropped(
+        path,
+        work.noise_of(images[0], stack),
+        symsmooth.estimate_noise(
+            work.middle_of(images[0], stack), channel_axis=stack.channel_axis
+        ),
+        work.range_of(images[0]),
+        f"{path.name}, {work.size_of(images[0], stack)}",
+        (pixels.shape[0], pixels.shape[1]),
+    )
+    visit.reference = None
+    visit.files.clear()
+    visit.show(look_page(_comparison(visit.picture, pixels, []), "as it is"))
+
+
+def _check_memory(piece: Array) -> None:
+    needed = _WORKING_BYTES * piece.size
+    if needed > memory() / 2:
+        raise FileError(f"would need {needed / 2**30:.0f} GB of memory at work; cut it first")
+
+
+def _named_as_it_is(path: Path, format: str) -> Path:
+    """Give a file the ending of what it holds, so that the result is written as the same."""
+    try:
+        right = format_of(path) == format
+    except FileError:
+        right = False
+    return path if right else path.rename(path.with_suffix(_SUFFIXES[format]))
+
+
+def denoise(visit: Visit, asked: Asked, workers: int | None, run: Run) -> str:
+    """Denoise what one looks at and show it, then the whole file; return what to tell."""
+    picture = _picture_of(visit)
+    job = asked.job(picture, workers)
+    noisy, told = seeing.open_picture(picture.path, "auto", None)
+    _preview(visit, asked, job, noisy, run)
+    name = f"{picture.path.stem}-denoised{picture.path.suffix}"
+    target = visit.place(name, f"result-{visit.asked}")
+    report = work.denoise_file(picture.path, target, job, run.progress)
+    denoised, _ = seeing.open_picture(target, "auto", None)
+    used = str(report.parameters.get("noise", f"{report.sigma or 0.0:.4g}"))
+    chosen = {name: value for name, value in report.parameters.items() if name != "noise"}
+    result = Result(_label(job), denoised, report.seconds, used, chosen)
+    facts = {
+        "Picture": seeing.describe(picture.path, noisy, told),
+        "Noise": f"{used} ({'estimated' if job.sigma is None else 'given'})",
+        "Version": f"symsmooth {symsmooth.__version__}",
+        "Seed": str(job.seed),
+    }
+    found = _comparison(picture, noisy, [result], facts)
+    _finish(visit, run, lambda: compare_page(found), f"{picture.path.stem}-denoised.html")
+    _replace(visit, "result", target)
+    return f"Done in {report.seconds:.1f} s"
+
+
+def _preview(visit: Visit, asked: Asked, job: work.Job, noisy: Array, run: Run) -> None:
+    """Denoise the part one looks at, if that is much less than the whole, and show it."""
+    picture = _picture_of(visit)
+    where = part_seen(asked.looking, noisy.shape[:2])
+    if where is None:
+        return
+    options, sigma = dict(job.options), job.sigma
+    part = noisy[where]
+    shape = part.shape if part.ndim == 3 else (*part.shape, 1)
+    if sigma is None and "--noise" not in own_options(job.function):
+        sigma = picture.sigma
+    elif sigma is None and picture.noise.fits(shape):
+        options["noise"] = picture.noise
+    progress = work.within("the part you look at: ", run.progress)
+    axis = -1 if noisy.ndim == 3 else None
+    denoised, _ = work.apply(replace(job, options=options), part, axis, sigma, progress)
+    result = Result(_label(job), denoised, 0.0, "")
+    found = replace(_comparison(picture, part, [result]), shown=display_range(noisy))
+    _finish(visit, run, lambda: look_page(found, "The part you look at; the whole follows"), "")
+
+
+def part_seen(
+    looking: str, shape: Sequence[int], most: int = PREVIEW
+) -> tuple[slice, slice] | None:
+    """Return the part of a picture that is looked at, at most ``most`` wide and high.
+
+    None if the picture is so small that it may as well be done whole.
+
+    Examples
+    --------
+    >>> part_seen("4.0 0.0 1.0", (1000, 2000))
+    (slice(750, 1000, None), slice(26, 474, None))
+    """
+    try:
+        zoom, x, y = (float(part) for part in looking.split())
+    except ValueError:
+        zoom, x, y = 1.0, 0.5, 0.5
+    if not all(map(math.isfinite, (zoom, x, y))):
+        return None
+    cuts = []
+    for size, at in zip(shape[:2], (y, x), strict=True):
+        seen = size / max(zoom, 1.0)
+        side = min(max(round(seen), 16), most, size)
+        middle = min(max(at, 0.0), 1.0) * (size - seen) + seen / 2
+        start = min(max(round(middle - side / 2), 0), size - side)
+        cuts.append(slice(start, start + side))
+    sides = [cut.stop - cut.start for cut in cuts]
+    return (cuts[0], cuts[1]) if math.prod(sides) < _MUCH * math.prod(shape) else None
+
+
+def compare(
+    visit: Visit, names: Sequence[str], asked: Asked, workers: int | None, run: Run
+) -> str:
+    """Put two to four methods side by side; return what to tell."""
+    picture = _picture_of(visit)
+    chosen = seeing.parse_methods(",".join(names), lambda name: (name, METHODS[name]), METHODS)
+    quality = [
+        replace(
+            each,
+            label=f"{each.label}:{asked.quality}",
+            options={**each.options, "quality": asked.quality},
+        )
+        if "--quality" in own_options(each.function)
+        else each
+        for each in chosen
+    ]
+    sigma = asked.sigma
+    if asked.strength != 1.0:
+        sigma = asked.strength * (picture.sigma if sigma is None else sigma)
+
+    def page() -> str:
+        return seeing.compare(
+            picture.path, visit.reference, quality, sigma=sigma, channel_axis="auto", piece=None,
+            workers=workers, seed=0, progress=run.progress,
+        )  # fmt: skip
+
+    _finish(visit, run, page, f"{picture.path.stem}-compared.html")
+    return f"Compared {len(names)} methods in {run.seconds:.1f} s"
+
+
+def _picture_of(visit: Visit) -> Dropped:
+    if visit.picture is None:
+        raise VisitError("Drop a picture first, or take an example.")
+    return visit.picture
+
+
+def _label(job: work.Job) -> str:
+    quality = job.options.get("quality")
+    return job.method if quality is None else f"{job.method}:{quality}"
+
+
+def _comparison(
+    picture: Dropped, noisy: Array, results: Sequence[Result], facts: Any = None
+) -> Comparison:
+    peak = picture.reach or 1.0
+    return Comparison(
+        picture.path.name, noisy, picture.sigma, peak, results, None, facts or {}
+    )
+
+
+def _finish(visit: Visit, run: Run, page: Callable[[], str], report: str) -> None:
+    """Draw a page and show it; keep it as a file under a name, if it has one."""
+    text = page()
+    run.progress("drawing", 1, 1)  # the last chance to be stopped
+    visit.show(text, partly=not report)
+    if report:
+        path = visit.place(report, f"report-{visit.asked}")
+        path.write_text(text, "utf-8")
+        _replace(visit, "report", path)
+
+
+def _replace(visit: Visit, name: str, path: Path) -> None:
+    """Put a file in the place of what was there before."""
+    old = visit.files.get(name)
+    visit.files[name] = path
+    if old is not None and old.parent != path.parent:
+        shutil.rmtree(old.parent, ignore_errors=True)
