@@ -114,16 +114,37 @@ def browser() -> Iterator[Any]:
 class Opened:
     """A page in the browser, and all that it asked for and complained of."""
 
-    def __init__(self, browser: Any, path: Path, **options: Any) -> None:
+    def __init__(self, browser: Any, place: Path | str, **options: Any) -> None:
         self.context = browser.new_context(**options)
         self.page = self.context.new_page()
         self.complaints: list[str] = []
         self.requests: list[str] = []
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("response", lambda answer: self._refused(answer))
         self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(path.as_uri())
-        self.page.wait_for_load_state("networkidle")
+        self.page.goto(place.as_uri() if isinstance(place, Path) else place)
+        if isinstance(place, Path):
+            self.page.wait_for_load_state("networkidle")
+
+    def _refused(self, answer: Any) -> None:
+        if answer.status >= 400:
+            self.complaints.append(f"{answer.status} {answer.url}")
+
+
+def audit(page: Any) -> list[str]:
+    """Return what axe-core finds serious or critical on a page and in its frames."""
+    package = pytest.importorskip("axe_playwright_python", reason="axe-core is not installed")
+    script = next(Path(package.__file__).parent.rglob("axe.min.js")).read_text("utf-8")
+    for frame in page.frames:
+        frame.evaluate(script)
+    found = page.evaluate("axe.run(document)")["violations"]
+    return [
+        f"{rule['id']}: {node['target']} {node['failureSummary']}"
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
 
 
 @pytest.fixture

@@ -231,10 +231,12 @@ def model_of(job: Job, image: ImageFile, stack: Stack) -> NoiseModel | None:
 
     if job.sigma is not None or "noise" not in inspect.signature(job.function).parameters:
         return None
+    asked: Any = job.options.get("noise", "auto")
+    if not isinstance(asked, str):
+        return asked  # found before
     piece = middle_of(image, stack)
     if not np.isfinite(piece).any():
         return None
-    asked: Any = job.options.get("noise", "auto")
     model = symsmooth.estimate_noise(piece, noise=asked, channel_axis=stack.channel_axis)
     return None if model.kind == "gaussian" else model
 

@@ -22,7 +22,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ._base import Array, FileError, ImageFile, one_line, reading_at_most, replacing, replacing_folder
+from ._base import (
+    Array,
+    FileError,
+    ImageFile,
+    one_line,
+    reading_at_most,
+    replacing,
+    replacing_folder,
+)
 
 __all__ = [
     "FileError",

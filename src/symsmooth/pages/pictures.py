@@ -46,7 +46,7 @@ def webp_uri(pixels: Array, quality: int | None = None) -> str:
     image = Image.fromarray(levels).convert("RGB")
     out = io.BytesIO()
     if quality is None:
-        image.save(out, "WEBP", lossless=True, quality=60, method=3)
+        image.save(out, "WEBP", lossless=True, quality=20, method=1)  # 4 times as fast, 4 % more
     else:
         image.save(out, "WEBP", quality=quality, method=3)
     return "data:image/webp;base64," + base64.b64encode(out.getvalue()).decode("ascii")

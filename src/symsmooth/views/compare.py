@@ -78,9 +78,7 @@ def look_page(found: Comparison, title: str) -> str:
 
 
 def _range(found: Comparison) -> Range:
-    return found.shown or display_range(
-        found.noisy if found.reference is None else found.reference
-    )
+    return found.shown or display_range(found.noisy if found.reference is None else found.reference)
 
 
 def psnr(image: Array, clean: Array, peak: float) -> float:

@@ -28,7 +28,14 @@ _ENDINGS = [".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff",
 _TICK = 0.15  # seconds between two looks at a run
 _PAUSE = 0.35  # seconds a slider must rest before its run begins
 _FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "DejaVu Sans", "sans-serif"]
-_WHERE = "(...given) => { given[given.length - 1] = window.symsmooth?.looking ?? ''; return given; }"
+# Before a run: where does one look?  On a phone, bring what comes of it into view.
+_WHERE = (
+    "(...given) => { given[given.length - 1] = window.symsmooth?.looking ?? ''; return given; }"
+)
+_SEE = (
+    "(...given) => { if (innerWidth < 700) document.querySelector('#bar').scrollIntoView(); "
+    "return (%s)(...given); }"
+)
 _LOG = logging.getLogger(__name__)
 
 Shown = tuple[Any, Any, Any, Any]  # viewer, status, downloads, the button that cancels
@@ -74,7 +81,9 @@ class Desk:
         top = _round_up(max(4 * picture.sigma, 0.1 * picture.reach))
         return (
             words.noise_of(picture),
-            gr.update(maximum=top, step=top / 400, value=round(picture.sigma / top * 400) * top / 400),
+            gr.update(
+                maximum=top, step=top / 400, value=round(picture.sigma / top * 400) * top / 400
+            ),
             True,
             words.viewer(visit),
             words.told("Ready. Choose a method and press Denoise.", "plain"),
@@ -102,7 +111,9 @@ class Desk:
     ) -> AsyncIterator[Shown]:  # fmt: skip
         """Run a method, on what one looks at and then on the whole."""
         asked = tasks.Asked(method, quality, None if estimated else sigma, strength, looking)
-        async for shown in self._run(request, 0.0, lambda v: partial(tasks.denoise, v, asked, self.workers)):
+        async for shown in self._run(
+            request, 0.0, lambda v: partial(tasks.denoise, v, asked, self.workers)
+        ):
             yield shown
 
     async def adjust(
@@ -111,7 +122,9 @@ class Desk:
     ) -> AsyncIterator[Shown]:  # fmt: skip
         """Run again once a slider rests."""
         asked = tasks.Asked(method, quality, None if estimated else sigma, strength, looking)
-        async for shown in self._run(request, _PAUSE, lambda v: partial(tasks.denoise, v, asked, self.workers)):
+        async for shown in self._run(
+            request, _PAUSE, lambda v: partial(tasks.denoise, v, asked, self.workers)
+        ):
             yield shown
 
     async def compare(
@@ -124,7 +137,9 @@ class Desk:
             yield gr.skip(), words.told(told, "bad"), gr.skip(), gr.skip()
             return
         asked = tasks.Asked("denoise", quality, None if estimated else sigma, strength)
-        async for shown in self._run(request, 0.0, lambda v: partial(tasks.compare, v, names, asked, self.workers)):
+        async for shown in self._run(
+            request, 0.0, lambda v: partial(tasks.compare, v, names, asked, self.workers)
+        ):
             yield shown
 
     def cancel(self, request: gr.Request) -> str:
@@ -169,7 +184,12 @@ class Desk:
         if visit.asked == mine:
             kind, text = _ending(run, visit)
             viewer = words.viewer(visit) if shown != visit.shown else gr.skip()
-            yield viewer, words.told(text, kind), words.downloads(visit), gr.update(interactive=False)
+            yield (
+                viewer,
+                words.told(text, kind),
+                words.downloads(visit),
+                gr.update(interactive=False),
+            )
 
 
 def _ending(run: Run, visit: Visit) -> tuple[str, str]:
@@ -251,14 +271,23 @@ def _controls(most_bytes: int) -> dict[str, Any]:
     with gr.Tabs():
         with gr.Tab("Denoise"):
             c["method"] = gr.Dropdown(
-                [*METHODS], value="denoise", label="Method", info=_summary("denoise"), elem_id="method"
+                [*METHODS],
+                value="denoise",
+                label="Method",
+                info=_summary("denoise"),
+                elem_id="method",
             )
             c["start"] = gr.Button("Denoise", variant="primary", elem_id="start")
         with gr.Tab("Compare"):
             c["methods"] = gr.CheckboxGroup(
-                [*METHODS], value=["denoise", "nlm"], label=f"{LEAST} to {MOST} methods", elem_id="methods"
+                [*METHODS],
+                value=["denoise", "nlm"],
+                label=f"{LEAST} to {MOST} methods",
+                elem_id="methods",
             )
-            c["clean"] = gr.File(label="Clean picture, if known", file_types=_ENDINGS, height=110, elem_id="clean")
+            c["clean"] = gr.File(
+                label="Clean picture, if known", file_types=_ENDINGS, height=110, elem_id="clean"
+            )
             c["clean_told"] = gr.HTML(_reference_told(None))
             c["start_compare"] = gr.Button("Compare", variant="primary", elem_id="start-compare")
     c["quality"] = gr.Radio(_QUALITIES, value="balanced", label="Quality", elem_id="quality")
@@ -292,7 +321,19 @@ def _summary(name: str) -> str:
 def _connect(page: gr.Blocks, desk: Desk, c: dict[str, Any]) -> None:
     """Say what happens when a control is used."""
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    looked = [c[k] for k in ("found", "sigma", "estimated", "viewer", "status", "downloads", "cancel", "clean_told")]
+    looked = [
+        c[k]
+        for k in (
+            "found",
+            "sigma",
+            "estimated",
+            "viewer",
+            "status",
+            "downloads",
+            "cancel",
+            "clean_told",
+        )
+    ]
     c["drop"].upload(desk.drop, c["drop"], [c["drop"], *looked], concurrency_limit=2, **quiet)
     c["example"].input(desk.example, c["example"], looked, concurrency_limit=2, **quiet)
     c["clean"].upload(desk.reference, c["clean"], [c["clean"], c["clean_told"]], **quiet)
@@ -300,19 +341,21 @@ def _connect(page: gr.Blocks, desk: Desk, c: dict[str, Any]) -> None:
     shown = [c[k] for k in ("viewer", "status", "downloads", "cancel")]
     tuned = [c[k] for k in ("quality", "estimated", "sigma", "strength")]
     asked = [c["method"], *tuned, c["looking"]]
-    c["start"].click(desk.denoise, asked, shown, js=_WHERE, **many)
+    c["start"].click(desk.denoise, asked, shown, js=_SEE % _WHERE, **many)
     c["strength"].input(desk.adjust, asked, shown, js=_WHERE, **many)
-    c["sigma"].input(lambda: False, None, c["estimated"], queue=False, **quiet).then(
+    c["sigma"].input(lambda: False, None, c["estimated"], concurrency_limit=None, **quiet).then(
         desk.adjust, asked, shown, js=_WHERE, **many
     )
-    c["start_compare"].click(desk.compare, [c["methods"], *tuned], shown, **many)
-    c["cancel"].click(desk.cancel, None, c["status"], queue=False, **quiet)
+    c["start_compare"].click(
+        desk.compare, [c["methods"], *tuned], shown, js=_SEE % "(...given) => given", **many
+    )
+    c["cancel"].click(desk.cancel, None, c["status"], concurrency_limit=None, **quiet)
     c["method"].input(
         lambda name: (
             gr.update(info=_summary(name)),
             gr.update(interactive="--quality" in own_options(METHODS[name])),
         ),
-        c["method"], [c["method"], c["quality"]], queue=False, **quiet,
+        c["method"], [c["method"], c["quality"]], concurrency_limit=None, **quiet,
     )  # fmt: skip
     page.unload(desk.leave)
 

@@ -8,6 +8,7 @@
   const memory = (host.symsmooth ??= { looking: "", split: "" });
   const root = document.documentElement;
   root.classList.add("framed");
+  document.querySelector("main").setAttribute("aria-label", "Pictures"); // the host has a main of its own
   const follow = () => { root.dataset.theme = host.document.body.classList.contains("dark") ? "dark" : "light"; };
   follow();
   new host.MutationObserver(follow).observe(host.document.body, { attributeFilter: ["class"] });

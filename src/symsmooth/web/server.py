@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import signal
 import socket
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from http.cookies import SimpleCookie
@@ -60,7 +62,9 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
         refusal = self._refusal(scope["path"], headers)
         extra = dict(_HEADERS)
         if scope["path"] == "/" and Visits.COOKIE not in _cookies(headers.get("cookie", "")):
@@ -171,7 +175,9 @@ def serve(
         runs, visits = Runs(max(cores // (workers or cores), 1)), Visits(folder / "visits")
         try:
             page, look = make_page(visits, runs, workers, most_bytes)
-            hosts = frozenset({"127.0.0.1", "localhost", "::1", host}) if is_loopback(host) else None
+            hosts = (
+                frozenset({"127.0.0.1", "localhost", "::1", host}) if is_loopback(host) else None
+            )
             app = Guard(make_app(visits, page, look, most_bytes), hosts, most_bytes)
             number = listening.getsockname()[1]
             name = f"[{host}]" if ":" in host else host
@@ -179,7 +185,25 @@ def serve(
                 uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
             )
             ready(f"http://{name}:{number}/")
-            server.run(sockets=[listening])
+            with _ending_on_signals():
+                server.run(sockets=[listening])
         finally:
             runs.close()
             visits.close()
+
+
+@contextmanager
+def _ending_on_signals() -> Iterator[None]:
+    """Make SIGTERM end things as Ctrl-C does: uvicorn raises signals again once it has stopped."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

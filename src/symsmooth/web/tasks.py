@@ -42,15 +42,21 @@ class Asked:
     looking: str = ""  # where one looks: "zoom x y" of the viewer
 
     def job(self, picture: Dropped, workers: int | None) -> work.Job:
-        """Return it as the command line would."""
+        """Return it as the command line would; the noise is not estimated a second time."""
         function = METHODS[self.method]
         known = own_options(function)
         options: dict[str, object] = {"quality": self.quality} if "--quality" in known else {}
         sigma = self.sigma
+        if sigma is None and "--noise" in known and picture.noise.kind != "gaussian":
+            options["noise"] = picture.noise
+        elif sigma is None:
+            sigma = picture.sigma
         if self.strength != 1.0 and "--strength" in known:
             options["strength"] = self.strength
-        elif self.strength != 1.0:  # a method that does not know of it is told of more, or less, noise
-            sigma = self.strength * (picture.sigma if sigma is None else sigma)
+        elif (
+            self.strength != 1.0
+        ):  # a method that does not know of it is told of more, or less, noise
+            sigma = self.strength * (sigma or 0.0)
         return work.Job(self.method, function, options, sigma, "auto", workers, seed=0)
 
 
@@ -66,9 +72,7 @@ def receive(visit: Visit, path: Path, most_bytes: int) -> None:
     visit.picture = Dropped(
         path,
         work.noise_of(images[0], stack),
-        symsmooth.estimate_noise(
-            work.middle_of(images[0], stack), channel_axis=stack.channel_axis
-        ),
+        symsmooth.estimate_noise(work.middle_of(images[0], stack), channel_axis=stack.channel_axis),
         work.range_of(images[0]),
         f"{path.name}, {work.size_of(images[0], stack)}",
         (pixels.shape[0], pixels.shape[1]),
@@ -108,7 +112,7 @@ def denoise(visit: Visit, asked: Asked, workers: int | None, run: Run) -> str:
     result = Result(_label(job), denoised, report.seconds, used, chosen)
     facts = {
         "Picture": seeing.describe(picture.path, noisy, told),
-        "Noise": f"{used} ({'estimated' if job.sigma is None else 'given'})",
+        "Noise": f"{used} ({'estimated' if asked.sigma is None else 'given'})",
         "Version": f"symsmooth {symsmooth.__version__}",
         "Seed": str(job.seed),
     }
@@ -124,16 +128,13 @@ def _preview(visit: Visit, asked: Asked, job: work.Job, noisy: Array, run: Run) 
     where = part_seen(asked.looking, noisy.shape[:2])
     if where is None:
         return
-    options, sigma = dict(job.options), job.sigma
     part = noisy[where]
-    shape = part.shape if part.ndim == 3 else (*part.shape, 1)
-    if sigma is None and "--noise" not in own_options(job.function):
-        sigma = picture.sigma
-    elif sigma is None and picture.noise.fits(shape):
-        options["noise"] = picture.noise
+    options = dict(job.options)
+    if not picture.noise.fits(part.shape if part.ndim == 3 else (*part.shape, 1)):
+        options.pop("noise", None)
     progress = work.within("the part you look at: ", run.progress)
     axis = -1 if noisy.ndim == 3 else None
-    denoised, _ = work.apply(replace(job, options=options), part, axis, sigma, progress)
+    denoised, _ = work.apply(replace(job, options=options), part, axis, job.sigma, progress)
     result = Result(_label(job), denoised, 0.0, "")
     found = replace(_comparison(picture, part, [result]), shown=display_range(noisy))
     _finish(visit, run, lambda: look_page(found, "The part you look at; the whole follows"), "")
@@ -168,9 +169,7 @@ def part_seen(
     return (cuts[0], cuts[1]) if math.prod(sides) < _MUCH * math.prod(shape) else None
 
 
-def compare(
-    visit: Visit, names: Sequence[str], asked: Asked, workers: int | None, run: Run
-) -> str:
+def compare(visit: Visit, names: Sequence[str], asked: Asked, workers: int | None, run: Run) -> str:
     """Put two to four methods side by side; return what to tell."""
     picture = _picture_of(visit)
     chosen = seeing.parse_methods(",".join(names), lambda name: (name, METHODS[name]), METHODS)
@@ -213,9 +212,7 @@ def _comparison(
     picture: Dropped, noisy: Array, results: Sequence[Result], facts: Any = None
 ) -> Comparison:
     peak = picture.reach or 1.0
-    return Comparison(
-        picture.path.name, noisy, picture.sigma, peak, results, None, facts or {}
-    )
+    return Comparison(picture.path.name, noisy, picture.sigma, peak, results, None, facts or {})
 
 
 def _finish(visit: Visit, run: Run, page: Callable[[], str], report: str) -> None:

@@ -67,14 +67,17 @@ def told(text: str, kind: str = "good") -> str:
     return element("div", element("span", text), class_=f"status {kind}", role=role)
 
 
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:.0f} kB"
+
+
 def downloads(visit: Visit) -> str:
     """Return links to what can be taken home."""
     links: list[Child] = []
     for name, words in (("result", "Download the result"), ("report", "Download this view")):
         path = visit.files.get(name)
         if path is not None:
-            size = path.stat().st_size / 1e6
-            about = f"{path.suffix.lstrip('.').upper()}, {size:.1f} MB"
+            about = f"{path.suffix.lstrip('.').upper()}, {_size(path.stat().st_size)}"
             links.append(
                 element(
                     "a",
