@@ -292,8 +292,7 @@ class Visitor:
     def choose(self, quality: str = "preview", method: str = "") -> None:
         self.page.locator("#quality").get_by_label(quality).check()
         if method:
-            self.page.get_by_label("Method").click()
-            self.page.get_by_role("option", name=method, exact=True).click()
+            self.page.get_by_label("Method").select_option(method)
 
     def told(self, text: str) -> str:
         self.page.locator("#status", has_text=text).wait_for()
@@ -467,7 +466,7 @@ def test_cancel_really_stops(come: Any, server: Server, tmp_path: Path) -> None:
 def test_files_that_are_too_large_or_broken(come: Any, tmp_path: Path) -> None:
     visitor = come()
     large, broken, bomb = (tmp_path / name for name in ("large.npy", "broken.png", "bomb.tif"))
-    np.save(large, np.zeros((400, 400)))
+    np.save(large, np.zeros((400, 400)))  # 1.28 MB
     broken.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
     import tifffile
 
@@ -516,8 +515,7 @@ def test_visitors_cannot_fetch_each_others_files(come: Any, server: Server, tiff
 
 def test_methods_side_by_side_with_a_reference(come: Any, shots: Path, tmp_path: Path) -> None:
     visitor = come()
-    visitor.page.get_by_label("Or an example").click()
-    visitor.page.get_by_role("option", name="Photograph, 8 bit", exact=True).click()
+    visitor.page.get_by_label("Or an example").select_option("Photograph, 8 bit")
     visitor.told("Ready")
     visitor.choose("preview")
     visitor.page.get_by_role("tab", name="Compare").click()

@@ -328,7 +328,7 @@ def serve(
         serving.check()
         try:
             serving.run(
-                host, port, int(max_upload * 1e6), workers, not no_browser,
+                host, port, int(max_upload * 2**20), workers, not no_browser,
                 lambda text: _say(f"symsmooth: {text}", err=True),
             )  # fmt: skip
         except OSError as error:

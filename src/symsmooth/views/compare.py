@@ -41,6 +41,7 @@ class Comparison:
     reference: Array | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
     shown: Range | None = None  # what is black and what is white, if not for the page to choose
+    timing: str = "this run on this machine, after a small part was done to warm up"
 
 
 def compare_page(found: Comparison) -> str:
@@ -215,7 +216,7 @@ def _table(found: Comparison) -> Table:
         removed = f"{_removed(found, result):.4g}"
         row: Row = [result.label, result.seconds, result.sigma, *scores(result.image)]
         rows.append([*row, removed, ", ".join(told)])
-    note = "Time: this run on this machine, after a small part was done to warm up."
+    note = f"Time: {found.timing}."
     if clean is not None:
         note += f" PSNR and SSIM for a peak of {peak:.6g}."
     caption = f"{found.name}: estimated or given noise {found.sigma:.4g}"

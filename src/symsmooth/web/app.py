@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import shutil
 from collections.abc import AsyncIterator, Callable
 from functools import partial
+from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -132,6 +134,7 @@ class Desk:
         request: gr.Request,
     ) -> AsyncIterator[Shown]:  # fmt: skip
         """Put methods side by side."""
+        names = [name for name in METHODS if name in names]
         if not LEAST <= len(names) <= MOST:
             told = f"Choose {LEAST} to {MOST} methods; {len(names)} are chosen."
             yield gr.skip(), words.told(told, "bad"), gr.skip(), gr.skip()
@@ -263,20 +266,16 @@ def make_page(
 def _controls(most_bytes: int) -> dict[str, Any]:
     """Make the controls, in the order in which they are used."""
     c: dict[str, Any] = {}
-    limit = f"{most_bytes / 1e6:.0f} MB"
-    c["drop"] = gr.File(label=f"Picture: PNG, JPEG, TIFF, FITS, WebP, BMP, .npy, up to {limit}",
-                        file_types=_ENDINGS, height=130, elem_id="drop")  # fmt: skip
-    c["example"] = gr.Dropdown([*EXAMPLES], value=None, label="Or an example", elem_id="example")
+    limit = f"{most_bytes / 2**20:.4g} MB"
+    c["drop"] = gr.File(
+        label=f"Picture, up to {limit}", file_types=_ENDINGS, height=120, elem_id="drop"
+    )
+    c["example"] = _choice("Or an example", dict.fromkeys(["", *EXAMPLES], ""), "example")
     c["found"] = gr.HTML("")
     with gr.Tabs():
         with gr.Tab("Denoise"):
-            c["method"] = gr.Dropdown(
-                [*METHODS],
-                value="denoise",
-                label="Method",
-                info=_summary("denoise"),
-                elem_id="method",
-            )
+            about = {name: _summary(name) for name in METHODS}
+            c["method"] = _choice("Method", about, "method")
             c["start"] = gr.Button("Denoise", variant="primary", elem_id="start")
         with gr.Tab("Compare"):
             c["methods"] = gr.CheckboxGroup(
@@ -309,6 +308,24 @@ def _stage() -> dict[str, Any]:
     c["downloads"] = gr.HTML("", elem_id="downloads")
     c["viewer"] = gr.HTML(words.nothing_yet(), elem_id="viewer")
     return c
+
+
+def _choice(label: str, options: dict[str, str], name: str) -> gr.HTML:
+    """Make a list of the browser's own, with a line about what is chosen: gradio's stays open on Tab."""
+    first = next(iter(options))
+    chosen = "".join(
+        f'<option value="{escape(each)}" ${{value === {json.dumps(each)} ? "selected" : ""}}>'
+        f"{escape(each) or 'choose'}</option>"
+        for each in options
+    )
+    about = f"<small>${{({json.dumps(options)})[value] ?? ''}}</small>" if options[first] else ""
+    return gr.HTML(
+        first,
+        html_template=f'<label class="choice"><span>{label}</span><select>{chosen}</select>{about}</label>',
+        js_on_load="element.addEventListener('change', (event) => "
+        "{ props.value = event.target.value; trigger('input'); });",
+        elem_id=name,
+    )
 
 
 def _summary(name: str) -> str:
@@ -351,11 +368,8 @@ def _connect(page: gr.Blocks, desk: Desk, c: dict[str, Any]) -> None:
     )
     c["cancel"].click(desk.cancel, None, c["status"], concurrency_limit=None, **quiet)
     c["method"].input(
-        lambda name: (
-            gr.update(info=_summary(name)),
-            gr.update(interactive="--quality" in own_options(METHODS[name])),
-        ),
-        c["method"], [c["method"], c["quality"]], concurrency_limit=None, **quiet,
+        lambda name: gr.update(interactive="--quality" in own_options(METHODS[name])),
+        c["method"], c["quality"], concurrency_limit=None, **quiet,
     )  # fmt: skip
     page.unload(desk.leave)
 

@@ -43,6 +43,8 @@ class Asked:
 
     def job(self, picture: Dropped, workers: int | None) -> work.Job:
         """Return it as the command line would; the noise is not estimated a second time."""
+        if self.method not in METHODS:
+            raise VisitError(f"There is no method {self.method!r}.")
         function = METHODS[self.method]
         known = own_options(function)
         options: dict[str, object] = {"quality": self.quality} if "--quality" in known else {}
@@ -116,7 +118,8 @@ def denoise(visit: Visit, asked: Asked, workers: int | None, run: Run) -> str:
         "Version": f"symsmooth {symsmooth.__version__}",
         "Seed": str(job.seed),
     }
-    found = _comparison(picture, noisy, [result], facts)
+    timing = "this run on this machine, with reading and writing the file"
+    found = replace(_comparison(picture, noisy, [result], facts), timing=timing)
     _finish(visit, run, lambda: compare_page(found), f"{picture.path.stem}-denoised.html")
     _replace(visit, "result", target)
     return f"Done in {report.seconds:.1f} s"

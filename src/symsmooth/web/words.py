@@ -23,7 +23,7 @@ def nothing_yet() -> str:
     return element(
         "div",
         element("p", "Your picture appears here.", class_="large"),
-        element("p", "Drop one on the left, or take an example. It stays on this machine."),
+        element("p", "Drop a PNG, JPEG, TIFF, FITS, WebP, BMP or .npy file, or take an example."),
         class_="empty",
     )
 
