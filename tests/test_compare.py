@@ -19,6 +19,8 @@ from symsmooth.files import write_image
 from symsmooth.views.compare import Comparison, Result, compare_page, psnr, radial_spectrum
 from symsmooth.views.display import Range, busiest, display_range, encode, reduce, reduction
 
+from .conftest import audit
+
 rng = np.random.default_rng(0)
 Run = Callable[..., Any]
 
@@ -224,6 +226,7 @@ def test_it_opens_on_any_screen(visit: Any, report: Path, width: int, scheme: st
     assert page.locator(".overlay").is_visible()
     box = page.locator(".overlay .lens").bounding_box()
     assert box["width"] / box["height"] == pytest.approx(1.5, rel=0.01)
+    assert audit(page) == []
 
 
 def test_the_divider_by_mouse_and_by_keyboard(visit: Any, report: Path) -> None:

@@ -19,6 +19,8 @@ from symsmooth.symmetrize import sinkhorn_knopp
 from symsmooth.views.explain import H_S, PATCH, Learned, learn
 from symsmooth.views.explain_page import explain_page
 
+from .conftest import audit
+
 SIGMA = 20.0
 
 
@@ -198,3 +200,4 @@ def test_it_opens_on_any_screen(
     assert page.locator(".plot svg").count() == 2
     for section in page.locator("main > section").all():
         assert section.locator("p, dl").count() > 0  # each figure is explained
+    assert audit(page) == []

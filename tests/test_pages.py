@@ -23,7 +23,7 @@ from symsmooth.pages import (
     strip,
 )  # fmt: skip
 
-from .conftest import Opened
+from .conftest import Opened, audit
 
 
 def test_text_is_escaped_and_markup_is_not() -> None:
@@ -212,3 +212,4 @@ def test_the_reproduction_report_in_a_browser(
     assert page.locator("#summary .verdict").count() >= 15
     for link in page.locator("nav a").all():
         assert page.locator(link.get_attribute("href")).count() == 1
+    assert audit(page) == []

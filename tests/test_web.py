@@ -124,7 +124,7 @@ def test_files_go_with_their_visit(visits: Visits, runs: Runs) -> None:
 def test_names_are_harmless(visits: Visits, name: str) -> None:
     visit = visits.of(OURS, "tab")
     place = visit.place(name, "dropped")
-    assert place.parent == visit.folder / "dropped"
+    assert place.parent == visit.folder / "dropped-1"
     assert re.fullmatch(r"[\w .+()-]{1,100}", place.name)
     place.write_text("fits")
 
@@ -499,7 +499,7 @@ def test_visitors_cannot_fetch_each_others_files(come: Any, server: Server, tiff
         assert server.ask(address, Cookie=f"symsmooth={secret}")[0] == 200
         assert server.ask(address)[0] == 404
         assert theirs.opened.context.request.get(server.address.rstrip("/") + address).status == 404
-    (dropped,) = server.files("visits/*/dropped/*.tif")
+    (dropped,) = server.files("visits/*/dropped-*/*.tif")
     assert server.files("uploads/*/*") == []  # gradio keeps no copy
     for who in (ours, theirs):
         for route in ("file=", "file/"):

@@ -229,10 +229,12 @@ def model_of(job: Job, image: ImageFile, stack: Stack) -> NoiseModel | None:
 
     import symsmooth
 
+    from ..noise import NoiseModel
+
     if job.sigma is not None or "noise" not in inspect.signature(job.function).parameters:
         return None
     asked: Any = job.options.get("noise", "auto")
-    if not isinstance(asked, str):
+    if isinstance(asked, NoiseModel):
         return asked  # found before
     piece = middle_of(image, stack)
     if not np.isfinite(piece).any():

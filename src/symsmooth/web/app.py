@@ -1,34 +1,25 @@
-"""The page: what it shows and what its controls do."""
+"""The page: what it shows."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import logging
-import shutil
-from collections.abc import AsyncIterator, Callable
-from functools import partial
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from ..cli.options import own_options
 from ..methods import METHODS
-from ..tiles import Cancelled
-from . import tasks, words
-from .examples import EXAMPLES, write_example
-from .runs import Run, Runs
-from .visits import Visit, VisitError, Visits
+from . import words
+from .desk import LEAST, LOOKED, MOST, SHOWN, Desk
+from .examples import EXAMPLES
+from .runs import Runs
+from .visits import Visits
 
-LEAST, MOST = 2, 4  # methods that are compared
 _QUALITIES = ["preview", "fast", "balanced", "best"]
 _ENDINGS = [".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff",
             ".fits", ".fit", ".fts", ".npy"]  # fmt: skip
-_TICK = 0.15  # seconds between two looks at a run
-_PAUSE = 0.35  # seconds a slider must rest before its run begins
 _FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "DejaVu Sans", "sans-serif"]
 # Before a run: where does one look?  On a phone, bring what comes of it into view.
 _WHERE = (
@@ -38,210 +29,6 @@ _SEE = (
     "(...given) => { if (innerWidth < 700) document.querySelector('#bar').scrollIntoView(); "
     "return (%s)(...given); }"
 )
-_LOG = logging.getLogger(__name__)
-
-Shown = tuple[Any, Any, Any, Any]  # viewer, status, downloads, the button that cancels
-
-
-class Desk:
-    """What the controls do, for every visitor."""
-
-    def __init__(self, visits: Visits, runs: Runs, workers: int | None, most_bytes: int) -> None:
-        self.visits, self.runs, self.workers, self.most_bytes = visits, runs, workers, most_bytes
-
-    def visit(self, request: gr.Request) -> Visit:
-        """Return the visit of whoever asks."""
-        return self.visits.of(request.cookies, request.session_hash)
-
-    def drop(self, name: str | None, request: gr.Request) -> tuple[Any, ...]:
-        """Take a picture that was uploaded out of gradio's hands and look into it."""
-        try:
-            visit = self.visit(request)
-            place = visit.place(Path(name or "").name, "dropped")
-            _take(name, place)
-        except (VisitError, OSError) as error:
-            return (None, *_nothing_found(_message(error)))
-        return (None, *self._look(visit, place, None))
-
-    def example(self, name: str, request: gr.Request) -> tuple[Any, ...]:
-        """Take an example, and what it was before noise came."""
-        try:
-            visit = self.visit(request)
-            noisy, clean = write_example(name, visit.place("x", "example").parent)
-        except (ValueError, OSError) as error:
-            return _nothing_found(_message(error))
-        return self._look(visit, noisy, clean)
-
-    def _look(self, visit: Visit, path: Path, clean: Path | None) -> tuple[Any, ...]:
-        try:
-            tasks.receive(visit, path, tasks.UNPACKED * self.most_bytes)
-        except (ValueError, OSError, MemoryError) as error:
-            return _nothing_found(_message(error, visit))
-        visit.reference = clean
-        picture = visit.picture
-        assert picture is not None
-        top = _round_up(max(4 * picture.sigma, 0.1 * picture.reach))
-        return (
-            words.noise_of(picture),
-            gr.update(
-                maximum=top, step=top / 400, value=round(picture.sigma / top * 400) * top / 400
-            ),
-            True,
-            words.viewer(visit),
-            words.told("Ready. Choose a method and press Denoise.", "plain"),
-            "",
-            gr.update(interactive=False),
-            _reference_told(clean),
-        )
-
-    def reference(self, name: str | None, request: gr.Request) -> tuple[Any, ...]:
-        """Take the picture without noise, if it is known."""
-        try:
-            visit = self.visit(request)
-            place = visit.place(Path(name or "").name, "reference")
-            _take(name, place)
-            with tasks.reading_at_most(tasks.UNPACKED * self.most_bytes):
-                tasks.seeing.open_picture(place, "auto", None)
-        except (ValueError, OSError) as error:
-            return None, words.told(_message(error), "bad")
-        visit.reference = place
-        return None, _reference_told(place)
-
-    async def denoise(
-        self, method: str, quality: str, estimated: bool, sigma: float, strength: float,
-        looking: str, request: gr.Request,
-    ) -> AsyncIterator[Shown]:  # fmt: skip
-        """Run a method, on what one looks at and then on the whole."""
-        asked = tasks.Asked(method, quality, None if estimated else sigma, strength, looking)
-        async for shown in self._run(
-            request, 0.0, lambda v: partial(tasks.denoise, v, asked, self.workers)
-        ):
-            yield shown
-
-    async def adjust(
-        self, method: str, quality: str, estimated: bool, sigma: float, strength: float,
-        looking: str, request: gr.Request,
-    ) -> AsyncIterator[Shown]:  # fmt: skip
-        """Run again once a slider rests."""
-        asked = tasks.Asked(method, quality, None if estimated else sigma, strength, looking)
-        async for shown in self._run(
-            request, _PAUSE, lambda v: partial(tasks.denoise, v, asked, self.workers)
-        ):
-            yield shown
-
-    async def compare(
-        self, names: list[str], quality: str, estimated: bool, sigma: float, strength: float,
-        request: gr.Request,
-    ) -> AsyncIterator[Shown]:  # fmt: skip
-        """Put methods side by side."""
-        names = [name for name in METHODS if name in names]
-        if not LEAST <= len(names) <= MOST:
-            told = f"Choose {LEAST} to {MOST} methods; {len(names)} are chosen."
-            yield gr.skip(), words.told(told, "bad"), gr.skip(), gr.skip()
-            return
-        asked = tasks.Asked("denoise", quality, None if estimated else sigma, strength)
-        async for shown in self._run(
-            request, 0.0, lambda v: partial(tasks.compare, v, names, asked, self.workers)
-        ):
-            yield shown
-
-    def cancel(self, request: gr.Request) -> str:
-        """Stop what runs."""
-        visit = self.visit(request)
-        visit.asked += 0 if visit.run is not None else 1
-        visit.stop()
-        return words.told("Stopping", "plain")
-
-    def leave(self, request: gr.Request) -> None:
-        """Forget a visitor whose tab was closed."""
-        self.visits.end(request.cookies, request.session_hash)
-
-    async def _run(
-        self, request: gr.Request, pause: float, work: Callable[[Visit], Any]
-    ) -> AsyncIterator[Shown]:
-        """Queue the work of a visit in place of what it ran before, and tell how it goes."""
-        try:
-            visit = self.visit(request)
-            if visit.picture is None:
-                raise VisitError("Drop a picture first, or take an example.")
-        except VisitError as error:
-            yield gr.skip(), words.told(str(error), "bad"), gr.skip(), gr.skip()
-            return
-        visit.asked += 1
-        mine = visit.asked
-        visit.stop()
-        if pause:
-            await asyncio.sleep(pause)
-        if visit.asked != mine:
-            yield gr.skip(), gr.skip(), gr.skip(), gr.skip()
-            return
-        run = visit.run = self.runs.submit(work(visit))
-        before, shown = "", visit.shown
-        while not run.finished and visit.asked == mine:
-            now = words.status(run, self.runs.ahead(run))
-            if now != before or shown != visit.shown:
-                viewer = words.viewer(visit) if shown != visit.shown else gr.skip()
-                before, shown = now, visit.shown
-                yield viewer, now, gr.skip(), gr.update(interactive=True)
-            await asyncio.sleep(_TICK)
-        if visit.asked == mine:
-            kind, text = _ending(run, visit)
-            viewer = words.viewer(visit) if shown != visit.shown else gr.skip()
-            yield (
-                viewer,
-                words.told(text, kind),
-                words.downloads(visit),
-                gr.update(interactive=False),
-            )
-
-
-def _ending(run: Run, visit: Visit) -> tuple[str, str]:
-    """Return how a run ended, as kind and text."""
-    try:
-        return "good", run.outcome()
-    except Cancelled:
-        seconds = run.seconds
-        return "plain", "Stopped" if seconds is None else f"Stopped after {seconds:.1f} s"
-    except (ValueError, TypeError, OSError, MemoryError) as error:
-        return "bad", _message(error, visit)
-    except Exception as error:
-        _LOG.exception("a run failed")
-        return "bad", f"This did not work: {type(error).__name__}. Try another method."
-
-
-def _message(error: BaseException, visit: Visit | None = None) -> str:
-    """Return an error without the places of files on this machine."""
-    text = str(error) or "There is not enough memory for this."
-    for part in str(error).split():
-        path = Path(part.rstrip(":,;"))
-        if path.is_absolute():
-            text = text.replace(str(path), path.name)
-    return text
-
-
-def _take(name: str | None, place: Path) -> None:
-    """Move an uploaded file to where only its visit reaches it."""
-    if not name or not Path(name).is_file():
-        raise VisitError("The upload did not arrive; please drop the picture again.")
-    shutil.move(name, place)
-
-
-def _nothing_found(text: str) -> tuple[Any, ...]:
-    told = words.told(text, "bad")
-    return gr.skip(), gr.skip(), gr.skip(), gr.skip(), told, gr.skip(), gr.skip(), gr.skip()
-
-
-def _reference_told(path: Path | None) -> str:
-    text = "No clean picture is known: no PSNR and SSIM."
-    return words.told(text if path is None else f"Clean picture: {path.name}", "plain")
-
-
-def _round_up(value: float) -> float:
-    """Return 1, 2 or 5 times a power of ten that is not less."""
-    power = 10.0 ** len(f"{int(value)}") if value >= 1 else 1.0
-    while power > 0 and not any(power / 10 * k < value for k in (1, 2, 5)):
-        power /= 10
-    return next((power / 10 * k for k in (1, 2, 5, 10) if power / 10 * k >= value), 1.0)
 
 
 def make_page(
@@ -268,7 +55,7 @@ def _controls(most_bytes: int) -> dict[str, Any]:
     c: dict[str, Any] = {}
     limit = f"{most_bytes / 2**20:.4g} MB"
     c["drop"] = gr.File(
-        label=f"Picture, up to {limit}", file_types=_ENDINGS, height=120, elem_id="drop"
+        label=f"Picture, up to {limit}", file_types=_ENDINGS, height=140, elem_id="drop"
     )
     c["example"] = _choice("Or an example", dict.fromkeys(["", *EXAMPLES], ""), "example")
     c["found"] = gr.HTML("")
@@ -287,7 +74,7 @@ def _controls(most_bytes: int) -> dict[str, Any]:
             c["clean"] = gr.File(
                 label="Clean picture, if known", file_types=_ENDINGS, height=110, elem_id="clean"
             )
-            c["clean_told"] = gr.HTML(_reference_told(None))
+            c["clean_told"] = gr.HTML(words.reference(None))
             c["start_compare"] = gr.Button("Compare", variant="primary", elem_id="start-compare")
     c["quality"] = gr.Radio(_QUALITIES, value="balanced", label="Quality", elem_id="quality")
     c["estimated"] = gr.Checkbox(True, label="Use the estimated noise", elem_id="estimated")
@@ -338,24 +125,11 @@ def _summary(name: str) -> str:
 def _connect(page: gr.Blocks, desk: Desk, c: dict[str, Any]) -> None:
     """Say what happens when a control is used."""
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    looked = [
-        c[k]
-        for k in (
-            "found",
-            "sigma",
-            "estimated",
-            "viewer",
-            "status",
-            "downloads",
-            "cancel",
-            "clean_told",
-        )
-    ]
-    c["drop"].upload(desk.drop, c["drop"], [c["drop"], *looked], concurrency_limit=2, **quiet)
+    looked, shown = [c[name] for name in LOOKED], [c[name] for name in SHOWN]
+    c["drop"].upload(desk.drop, c["drop"], looked, concurrency_limit=2, **quiet)
     c["example"].input(desk.example, c["example"], looked, concurrency_limit=2, **quiet)
     c["clean"].upload(desk.reference, c["clean"], [c["clean"], c["clean_told"]], **quiet)
     many: dict[str, Any] = {"concurrency_limit": None, "trigger_mode": "multiple", **quiet}
-    shown = [c[k] for k in ("viewer", "status", "downloads", "cancel")]
     tuned = [c[k] for k in ("quality", "estimated", "sigma", "strength")]
     asked = [c["method"], *tuned, c["looking"]]
     c["start"].click(desk.denoise, asked, shown, js=_SEE % _WHERE, **many)
@@ -366,7 +140,7 @@ def _connect(page: gr.Blocks, desk: Desk, c: dict[str, Any]) -> None:
     c["start_compare"].click(
         desk.compare, [c["methods"], *tuned], shown, js=_SEE % "(...given) => given", **many
     )
-    c["cancel"].click(desk.cancel, None, c["status"], concurrency_limit=None, **quiet)
+    c["cancel"].click(desk.cancel, None, None, concurrency_limit=None, **quiet)
     c["method"].input(
         lambda name: gr.update(interactive="--quality" in own_options(METHODS[name])),
         c["method"], c["quality"], concurrency_limit=None, **quiet,

@@ -170,6 +170,7 @@ def serve(
         import uvicorn
 
         from .app import make_page
+        from .tasks import warm_up
 
         cores = default_workers()
         runs, visits = Runs(max(cores // (workers or cores), 1)), Visits(folder / "visits")
@@ -185,6 +186,7 @@ def serve(
                 uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
             )
             ready(f"http://{name}:{number}/")
+            threading.Thread(target=warm_up, args=(workers,), daemon=True).start()
             with _ending_on_signals():
                 server.run(sockets=[listening])
         finally:

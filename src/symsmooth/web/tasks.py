@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import symsmooth
 
@@ -63,15 +64,14 @@ class Asked:
 
 
 def receive(visit: Visit, path: Path, most_bytes: int) -> None:
-    """Look into a file that was dropped: what it is, its noise; show it."""
-    visit.stop()
+    """Look into a file that was dropped: what it is, its noise; show it in place of what was there."""
     with reading_at_most(most_bytes):
         images = work.open_file(path, "auto")
     stack = cut(images[0])
     _check_memory(images[0].pixels[stack.pieces[0]])
     path = _named_as_it_is(path, images[0].format)
     pixels, _ = seeing.open_picture(path, "auto", None)
-    visit.picture = Dropped(
+    picture = Dropped(
         path,
         work.noise_of(images[0], stack),
         symsmooth.estimate_noise(work.middle_of(images[0], stack), channel_axis=stack.channel_axis),
@@ -79,9 +79,26 @@ def receive(visit: Visit, path: Path, most_bytes: int) -> None:
         f"{path.name}, {work.size_of(images[0], stack)}",
         (pixels.shape[0], pixels.shape[1]),
     )
-    visit.reference = None
-    visit.files.clear()
-    visit.show(look_page(_comparison(visit.picture, pixels, []), "as it is"))
+    text = look_page(_comparison(picture, pixels, []), "As it is")
+    visit.asked += 1  # what runs is of no interest any more
+    visit.stop()
+    visit.replace("picture", path)
+    visit.picture, visit.reference = picture, None
+    for name in ("result", "report"):
+        visit.files.pop(name, None)
+    visit.show(text)
+
+
+def receive_reference(visit: Visit, path: Path, most_bytes: int) -> None:
+    """Keep the picture without noise."""
+    with reading_at_most(most_bytes):
+        seeing.open_picture(path, "auto", None)
+    visit.reference = path
+
+
+def warm_up(workers: int | None) -> None:
+    """Compile what the default method needs, so that the first visitor does not wait for it."""
+    symsmooth.denoise(np.random.default_rng(0).normal(100.0, 20.0, (64, 64)), workers=workers)
 
 
 def _check_memory(piece: Array) -> None:
@@ -106,7 +123,7 @@ def denoise(visit: Visit, asked: Asked, workers: int | None, run: Run) -> str:
     noisy, told = seeing.open_picture(picture.path, "auto", None)
     _preview(visit, asked, job, noisy, run)
     name = f"{picture.path.stem}-denoised{picture.path.suffix}"
-    target = visit.place(name, f"result-{visit.asked}")
+    target = visit.place(name, "result")
     report = work.denoise_file(picture.path, target, job, run.progress)
     denoised, _ = seeing.open_picture(target, "auto", None)
     used = str(report.parameters.get("noise", f"{report.sigma or 0.0:.4g}"))
@@ -121,7 +138,7 @@ def denoise(visit: Visit, asked: Asked, workers: int | None, run: Run) -> str:
     timing = "this run on this machine, with reading and writing the file"
     found = replace(_comparison(picture, noisy, [result], facts), timing=timing)
     _finish(visit, run, lambda: compare_page(found), f"{picture.path.stem}-denoised.html")
-    _replace(visit, "result", target)
+    visit.replace("result", target)
     return f"Done in {report.seconds:.1f} s"
 
 
@@ -224,14 +241,6 @@ def _finish(visit: Visit, run: Run, page: Callable[[], str], report: str) -> Non
     run.progress("drawing", 1, 1)  # the last chance to be stopped
     visit.show(text, partly=not report)
     if report:
-        path = visit.place(report, f"report-{visit.asked}")
+        path = visit.place(report, "report")
         path.write_text(text, "utf-8")
-        _replace(visit, "report", path)
-
-
-def _replace(visit: Visit, name: str, path: Path) -> None:
-    """Put a file in the place of what was there before."""
-    old = visit.files.get(name)
-    visit.files[name] = path
-    if old is not None and old.parent != path.parent:
-        shutil.rmtree(old.parent, ignore_errors=True)
+        visit.replace("report", path)

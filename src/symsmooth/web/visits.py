@@ -51,6 +51,8 @@ class Visit:
     reference: Path | None = None
     run: Run | None = None
     asked: int = 0  # how often a run was asked for: only the last one is shown
+    cancelled: int = 0  # how often it was to stop
+    made: int = 0  # folders made in it
     shown: int = 0  # how often what is shown has changed
     partly: bool = False  # whether just a part of the picture is shown
     files: dict[str, Path] = field(default_factory=dict)  # what its addresses give
@@ -73,13 +75,20 @@ class Visit:
             self.run.stop()
 
     def place(self, name: str, kind: str) -> Path:
-        """Return where a file of that name is put: a harmless name in a folder of its kind."""
-        place = self.folder / kind
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir(parents=True)
+        """Return where a file of that name is put: a harmless name in a folder of its own."""
+        self.made += 1
+        place = self.folder / f"{kind}-{self.made}"
+        place.mkdir()
         stem, dot, suffix = Path(name).name.rpartition(".")
         plain = re.sub(r"[^\w .+()-]", "_", stem if dot else suffix)[:80].strip(". ") or "picture"
         return place / (plain + (f".{re.sub(r'[^A-Za-z0-9]', '', suffix)[:8]}" if dot else ""))
+
+    def replace(self, name: str, path: Path) -> None:
+        """Put a file in the place of what was there before."""
+        old = self.files.get(name)
+        self.files[name] = path
+        if old is not None and old.parent != path.parent:
+            shutil.rmtree(old.parent, ignore_errors=True)
 
 
 class Visits:

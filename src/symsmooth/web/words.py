@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ..pages import Html, element
 from ..pages.markup import Child
 from .runs import Run
@@ -33,7 +35,7 @@ def noise_of(picture: Dropped) -> str:
     percent = 100 * picture.sigma / picture.reach if picture.reach else 0.0
     rows = [
         ("Picture", picture.told),
-        ("Noise", f"σ = {picture.sigma:.4g}, {percent:.3g} % of the range {picture.reach:.6g}"),
+        ("Noise", f"σ = {picture.sigma:.4g}, {percent:.3g} % of {picture.reach:.6g}"),
     ]
     if picture.noise.kind != "gaussian":
         rows.append(("Kind", str(picture.noise)))
@@ -65,6 +67,12 @@ def told(text: str, kind: str = "good") -> str:
     """Return a message: good, bad or plain."""
     role = "alert" if kind == "bad" else "status"
     return element("div", element("span", text), class_=f"status {kind}", role=role)
+
+
+def reference(path: Path | None) -> str:
+    """Return whether the picture without noise is known."""
+    text = "No clean picture is known: no PSNR and SSIM."
+    return told(text if path is None else f"Clean picture: {path.name}", "plain")
 
 
 def _size(n_bytes: int) -> str:
