@@ -277,8 +277,9 @@ def denoise_lark(
     _check_iterations(sinkhorn_iters)
     if sigma == 0.0:
         return picture.restore(picture.noisy)
-    precision = weights.steering_precision(picture.noisy, sigma, h_s, sharpness)
-    W = weights.lark(precision, window, Pool(workers, progress))
+    pool = Pool(workers, progress)
+    precision = weights.steering_precision(picture.noisy, sigma, h_s, sharpness, pool)
+    W = weights.lark(precision, window, pool)
     return picture.restore(smooth(W, picture, sinkhorn_iters))
 
 

@@ -21,6 +21,7 @@ from .patches import as_volume, pad_for_patches, patch_shape
 from .tiles import Pool, spans
 
 _NOTHING = np.empty((0, 0, 0, 0), np.float32)
+_STEERED = 2**16  # pixels whose kernels are steered in one piece
 _SOFT_REACH = 3.0  # a soft window ends at this many h_s, where its weight is exp(-4.5)
 
 
@@ -242,7 +243,12 @@ def soft_window(n_dims: int, h_s: float) -> tuple[Array, Float]:
 
 
 def steering_precision(
-    noisy: Float, sigma: float, h_s: float, sharpness: float, smooth: float = 1.0
+    noisy: Float,
+    sigma: float,
+    h_s: float,
+    sharpness: float,
+    pool: Pool | None = None,
+    smooth: float = 1.0,
 ) -> Float:
     """Return Sigma_i^-1 (*spatial, dims, dims) of LARK from the local gradients.
 
@@ -270,9 +276,22 @@ def steering_precision(
     ]  # fmt: skip
     tensor = sum(g[..., :, None] * g[..., None, :] for g in gradients) / (sigma**2 * len(gradients))
     tensor = scipy.ndimage.gaussian_filter(tensor, [2.0] * n_dims + [0.0, 0.0], mode="mirror")
+    precision = np.empty(tensor.shape, np.float32)
+    rows = max(_STEERED // (tensor[0].size // n_dims**2), 1)
+    strips = [slice(at, at + rows) for at in range(0, len(tensor), rows)]
+    with pool or Pool(1) as threads:
+        for strip, found in threads.map(
+            lambda strip: _steer(tensor[strip], h_s, sharpness), strips, "steering"
+        ):
+            precision[strip] = found
+    return precision
+
+
+def _steer(tensor: Float, h_s: float, sharpness: float) -> Array:
+    """Return the precision of kernels along the eigenvectors of gradient covariances."""
     s, vectors = np.linalg.eigh(tensor.astype(np.float64))
     s = np.maximum(s, 0.0)
     elongation = (s + 1.0) / np.exp(np.log(s + 1.0).mean(axis=-1, keepdims=True))
     gamma = np.exp(np.log(s + 0.01).mean(axis=-1, keepdims=True)) ** (sharpness / 2.0)
     values = elongation * gamma / h_s**2
-    return ((vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)).astype(np.float32)
+    return (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)

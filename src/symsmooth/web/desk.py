@@ -31,7 +31,7 @@ Shown = tuple[Any, Any, Any, Any]
 Looked = tuple[Any, ...]
 # The parts of the page that change, in the order in which they are told.
 SHOWN = ("viewer", "status", "downloads", "cancel")
-LOOKED = ("drop", "found", "sigma", "estimated", *SHOWN, "clean_told")
+LOOKED = ("drop", "example", "found", "sigma", "estimated", *SHOWN, "clean_told")
 
 
 class Desk:
@@ -46,17 +46,17 @@ class Desk:
 
     def drop(self, name: str | None, request: gr.Request) -> Iterator[Looked]:
         """Take a picture that was uploaded out of gradio's hands and look into it."""
-        yield from self._look(request, lambda visit: (_take(visit, name, "dropped"), None))
+        yield from self._look(request, "", lambda visit: (_take(visit, name, "dropped"), None))
 
     def example(self, name: str, request: gr.Request) -> Iterator[Looked]:
         """Take an example, and what it was before noise came."""
         if name:
             yield from self._look(
-                request, lambda visit: write_example(name, visit.place("x", "example").parent)
+                request, name, lambda visit: write_example(name, visit.place("x", "example").parent)
             )
 
     def _look(
-        self, request: gr.Request, take: Callable[[Visit], tuple[Path, Path | None]]
+        self, request: gr.Request, example: str, take: Callable[[Visit], tuple[Path, Path | None]]
     ) -> Iterator[Looked]:
         """Look into a picture and tell what was found."""
         visit = None
@@ -75,6 +75,7 @@ class Desk:
         level = round(picture.sigma / top * 400) * top / 400
         yield (
             None,
+            example,
             words.noise_of(picture),
             gr.update(maximum=top, step=top / 400, value=level),
             True,
@@ -218,7 +219,7 @@ def _take(visit: Visit, name: str | None, kind: str) -> Path:
 def _look_told(told: str) -> Looked:
     """Return that nothing changes but what is told."""
     skip = gr.skip()
-    return None, skip, skip, skip, skip, told, skip, skip, skip
+    return None, skip, skip, skip, skip, skip, told, skip, skip, skip
 
 
 def _round_up(value: float) -> float:
