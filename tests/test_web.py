@@ -253,6 +253,8 @@ def test_what_is_not_for_this_page_is_not_answered(server: Server) -> None:
     assert server.ask("/config", Origin=server.address.rstrip("/"))[0] == 200
     large = {"content-length": str(10**9)}
     assert server.ask("/gradio_api/upload", "POST", **large)[0] == 413
+    chunked = {"transfer-encoding": "chunked"}
+    assert server.ask("/gradio_api/upload", "POST", **chunked)[0] == 411
     for path in (
         "/gradio_api/file=/etc/passwd", "/gradio_api/file/etc/passwd", "/docs", "/monitoring",
         "/gradio_api/file=http://127.0.0.1:1/", "/gradio_api/proxy=http://127.0.0.1:1/",

@@ -165,7 +165,7 @@ class Desk:
             told = gr.skip() if visit.asked != mine else words.told("Stopped", "plain")
             yield gr.skip(), told, gr.skip(), gr.skip()
             return
-        run = visit.run = self.runs.submit(work(visit))
+        run = visit.run = self.runs.submit(partial(tasks.telling_of_compilation, work(visit)))
         before, shown = "", visit.shown
         while not run.finished and visit.asked == mine:
             now = words.status(run, self.runs.ahead(run))

@@ -37,6 +37,10 @@ class Run:
             raise Cancelled(f"stopped during {stage}")
         self.stage, self.done, self.total = stage, done, total
 
+    def tell(self, text: str) -> None:
+        """Say what takes its time."""
+        self.stage, self.done, self.total = text, 0, 0
+
     def stop(self) -> None:
         """Ask the work to end: at once if it waits, else at its next sign of progress."""
         self._stop.set()

@@ -65,7 +65,7 @@ class Guard:
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
-        refusal = self._refusal(scope["path"], headers)
+        refusal = self._refusal(scope["method"], scope["path"], headers)
         extra = dict(_HEADERS)
         if scope["path"] == "/" and Visits.COOKIE not in _cookies(headers.get("cookie", "")):
             secret = secrets.token_urlsafe(32)
@@ -85,7 +85,7 @@ class Guard:
             status, text = refusal
             await PlainTextResponse(text, status)(scope, receive, answer)
 
-    def _refusal(self, path: str, headers: dict[str, str]) -> tuple[int, str] | None:
+    def _refusal(self, method: str, path: str, headers: dict[str, str]) -> tuple[int, str] | None:
         """Return why a request is not answered, or None."""
         host = headers.get("host", "")
         if self.hosts is not None and _name_of(host) not in self.hosts:
@@ -95,6 +95,8 @@ class Guard:
             return 403, "Another page may not use this one."
         if not _ALLOWED.fullmatch(path):
             return 404, "There is nothing here."
+        if method == "POST" and "content-length" not in headers:
+            return 411, "Say how much is sent."
         if int(headers.get("content-length") or 0) > self.most_bytes + _SPARE:
             return 413, "The file exceeds the maximum allowed size."
         return None

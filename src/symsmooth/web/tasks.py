@@ -21,7 +21,7 @@ from ..image import Array
 from ..methods import METHODS
 from ..views.compare import Comparison, Result, compare_page, look_page
 from ..views.display import display_range
-from .runs import Run
+from .runs import Run, Work
 from .visits import Dropped, Visit, VisitError
 
 PREVIEW = 448  # sides of the part that is done first
@@ -99,6 +99,12 @@ def receive_reference(visit: Visit, path: Path, most_bytes: int) -> None:
 def warm_up(workers: int | None) -> None:
     """Compile what the default method needs, so that the first visitor does not wait for it."""
     symsmooth.denoise(np.random.default_rng(0).normal(100.0, 20.0, (64, 64)), workers=workers)
+
+
+def telling_of_compilation(work_on: Work, run: Run) -> str:
+    """Do a piece of work; say so if it waits for kernels to be compiled."""
+    with work.telling_of_compilation(run.tell):
+        return work_on(run)
 
 
 def _check_memory(piece: Array) -> None:
