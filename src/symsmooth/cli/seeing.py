@@ -148,7 +148,8 @@ def compare(
     if reference is not None:
         facts["Reference"] = reference.name
     peak = peak_of(pixels if clean is None else clean)
-    return compare_page(Comparison(source.name, pixels, level, peak, results, clean, facts))
+    found = Comparison(source.name, pixels, level, peak, results, clean, facts)
+    return compare_page(found) if progress is None else compare_page(found, progress)
 
 
 def peak_of(pixels: Any) -> float:

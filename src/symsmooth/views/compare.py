@@ -11,7 +11,8 @@ from ..figures import MissingMatplotlib
 from ..image import Array
 from ..pages import Panel, Plot, Row, Section, Series, Table, element, page, strip
 from ..pages.markup import Child, Html
-from .display import Range, busiest, display_range, encode, reduce, reduction
+from ..tiles import Progress
+from .display import Range, busiest, display_range, encode, reduce, reduction, unheard
 
 _DETAIL = 512  # sides of the part that is shown in full if the whole picture cannot be
 _SPECTRUM = 1024  # sides of the part whose spectrum is taken
@@ -44,8 +45,8 @@ class Comparison:
     timing: str = "this run on this machine, after a small part was done to warm up"
 
 
-def compare_page(found: Comparison) -> str:
-    """Return the comparison as one HTML page.
+def compare_page(found: Comparison, progress: Progress = unheard) -> str:
+    """Return the comparison as one HTML page; ``progress`` hears of each picture that is drawn.
 
     Examples
     --------
@@ -55,7 +56,10 @@ def compare_page(found: Comparison) -> str:
     True
     """
     shown = _range(found)
-    pictures, told = _pictures(found, shown)
+    pictures, told = _pictures(found, shown, "The whole picture", progress)
+    progress("numbers", 0, 1)
+    numbers = _table(found).to_html()
+    progress("plots", 0, 1)
     facts = {
         **found.facts,
         "Brightness": str(shown),
@@ -65,16 +69,16 @@ def compare_page(found: Comparison) -> str:
     listed = [[element("dt", name), element("dd", text)] for name, text in facts.items()]
     sections = [
         Section("pictures", "Look", pictures),
-        Section("numbers", "Numbers", _table(found).to_html()),
+        Section("numbers", "Numbers", numbers),
         Section("noise", "What was removed", _noise_plots(found)),
         Section("run", "How it was made", element("dl", listed, class_="facts")),
     ]
     return page(f"{found.name}, denoised", _lead(found), sections, foot=_foot())
 
 
-def look_page(found: Comparison, title: str) -> str:
+def look_page(found: Comparison, title: str, progress: Progress = unheard) -> str:
     """Return the pictures alone, before there is more to tell; there may be no result yet."""
-    pictures, _ = _pictures(found, _range(found), title)
+    pictures, _ = _pictures(found, _range(found), title, progress)
     return page(f"{found.name}, {title}", None, [Section("pictures", "Look", pictures)])
 
 
@@ -122,19 +126,19 @@ def _lead(found: Comparison) -> Child:
 
 
 def _pictures(
-    found: Comparison, shown: Range, title: str = "The whole picture"
+    found: Comparison, shown: Range, title: str, progress: Progress
 ) -> tuple[list[Child], str]:
     """Return the strip, a second one in full size if the whole is down-scaled, and what was done."""
     height, width = found.noisy.shape[:2]
     factor = reduction(height, width)
     if factor == 1:
-        body, told = _strip(found, shown, title, (slice(None), slice(None)), 1)
+        body, told = _strip(found, shown, title, (slice(None), slice(None)), 1, progress)
         return [body], f"{width}x{height}, in full size, {told}"
     where = busiest(found.results[0].image if found.results else found.noisy, _DETAIL)
-    detail, told_detail = _strip(found, shown, "A part in full size", where, 1, share=0.4)
+    detail, told_detail = _strip(found, shown, "A part in full size", where, 1, progress, 0.4)
     whole, told = _strip(
         found, shown, f"{title}, sides divided by {factor}",
-        (slice(None), slice(None)), factor, share=0.6,
+        (slice(None), slice(None)), factor, progress, 0.6,
     )  # fmt: skip
     y, x = where
     place = f"rows {y.start} to {y.stop - 1}, columns {x.start} to {x.stop - 1}"
@@ -150,6 +154,7 @@ def _strip(
     title: str,
     where: tuple[slice, slice],
     factor: int,
+    progress: Progress,
     share: float = 1.0,
 ) -> tuple[Html, str]:
     """Return pictures above, method noise below, and how they are compressed."""
@@ -171,7 +176,7 @@ def _strip(
         noises.append(shade(noisy - denoised))
         labels.append(result.label)
         notes.append(_note(found, result.image))
-    uris, noise_uris, told = encode(pictures, noises, int(13_000_000 * share))
+    uris, noise_uris, told = encode(pictures, noises, int(13_000_000 * share), progress)
     panels = [Panel(*each) for each in zip(labels, uris, notes, strict=True)]
     panels = [panels[0], *panels[2:], panels[1]] if found.reference is not None else panels
     below = [

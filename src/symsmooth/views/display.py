@@ -11,6 +11,7 @@ import scipy.ndimage
 from ..figures import flat_view
 from ..image import Array
 from ..pages import webp_uri
+from ..tiles import Progress
 
 # (quality of pictures, quality of method noise), tried until all fit; None loses nothing
 _QUALITIES: tuple[tuple[int | None, int | None], ...] = (
@@ -88,8 +89,15 @@ def busiest(pixels: Array, side: int) -> tuple[slice, slice]:
     return y, x
 
 
+def unheard(stage: str, done: int, total: int) -> None:
+    """Progress that nobody asked for."""
+
+
 def encode(
-    pictures: Sequence[Array], noises: Sequence[Array], budget: int = _BUDGET
+    pictures: Sequence[Array],
+    noises: Sequence[Array],
+    budget: int = _BUDGET,
+    progress: Progress = unheard,
 ) -> tuple[list[str], list[str], str]:
     """Return pictures and method noises (0 to 1) as data URIs within a budget, and what it took.
 
@@ -102,7 +110,8 @@ def encode(
         for quality, noise_quality in _QUALITIES:
             keys = [(n, quality) for n in range(len(pictures))]
             keys += [(n, noise_quality) for n in range(len(pictures), len(every))]
-            for key in keys:
+            for number, key in enumerate(keys):
+                progress("pictures", number, len(keys))
                 if key not in made:
                     made[key] = webp_uri(every[key[0]], key[1])
             small = max(every[0].shape[:2]) <= _LEAST_SIDE

@@ -26,6 +26,7 @@ from .visits import Dropped, Visit, VisitError
 
 PREVIEW = 448  # sides of the part that is done first
 UNPACKED = 4  # times the upload limit is what pixels may take in memory
+_PART = "The part you look at; the whole follows"
 _MUCH = 0.6  # of the picture: then the part is not done first
 _WORKING_BYTES = 64  # of memory for a pixel at work
 _SUFFIXES = {"PNG": ".png", "JPEG": ".jpg", "BMP": ".bmp", "WEBP": ".webp",
@@ -143,7 +144,9 @@ def denoise(visit: Visit, asked: Asked, workers: int | None, run: Run) -> str:
     }
     timing = "this run on this machine, with reading and writing the file"
     found = replace(_comparison(picture, noisy, [result], facts), timing=timing)
-    _finish(visit, run, lambda: compare_page(found), f"{picture.path.stem}-denoised.html")
+    _finish(
+        visit, run, lambda: compare_page(found, run.progress), f"{picture.path.stem}-denoised.html"
+    )
     visit.replace("result", target)
     return f"Done in {report.seconds:.1f} s"
 
@@ -163,7 +166,7 @@ def _preview(visit: Visit, asked: Asked, job: work.Job, noisy: Array, run: Run) 
     denoised, _ = work.apply(replace(job, options=options), part, axis, job.sigma, progress)
     result = Result(_label(job), denoised, 0.0, "")
     found = replace(_comparison(picture, part, [result]), shown=display_range(noisy))
-    _finish(visit, run, lambda: look_page(found, "The part you look at; the whole follows"), "")
+    _finish(visit, run, lambda: look_page(found, _PART, run.progress), "")
 
 
 def part_seen(
