@@ -145,6 +145,7 @@ def _connect(page: gr.Blocks, desk: Desk, c: dict[str, Any]) -> None:
         lambda name: gr.update(interactive="--quality" in own_options(METHODS[name])),
         c["method"], c["quality"], concurrency_limit=None, **quiet,
     )  # fmt: skip
+    page.load(desk.stay, None, None, concurrency_limit=None, **quiet)
     page.unload(desk.leave)
 
 

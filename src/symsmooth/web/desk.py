@@ -141,6 +141,19 @@ class Desk:
         visit.cancelled += 1
         visit.stop()
 
+    async def stay(self, request: gr.Request) -> AsyncIterator[None]:
+        """Last as long as the tab: an event that never ends.
+
+        Gradio's page closes its stream when no event is left, and loses one that begins just then.
+        """
+        try:
+            visit = self.visit(request)
+        except VisitError:  # no cookie: told when something is asked for
+            return
+        while visit.here:
+            await asyncio.sleep(0.5)
+        yield None
+
     def leave(self, request: gr.Request) -> None:
         """Forget a visitor whose tab was closed."""
         self.visits.end(request.cookies, request.session_hash)

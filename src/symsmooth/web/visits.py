@@ -50,6 +50,7 @@ class Visit:
     picture: Dropped | None = None
     reference: Path | None = None
     run: Run | None = None
+    here: bool = True  # until the tab is closed
     asked: int = 0  # how often a run was asked for: only the last one is shown
     cancelled: int = 0  # how often it was to stop
     made: int = 0  # folders made in it
@@ -142,6 +143,7 @@ class Visits:
         with self._lock:
             visit = self._visits.pop((cookies.get(self.COOKIE, ""), session or ""), None)
         if visit is not None:
+            visit.here = False
             visit.stop()
             shutil.rmtree(visit.folder, ignore_errors=True)
 
@@ -149,6 +151,7 @@ class Visits:
         """End all visits."""
         with self._lock:
             for visit in self._visits.values():
+                visit.here = False
                 visit.stop()
             self._visits.clear()
         shutil.rmtree(self._folder, ignore_errors=True)
