@@ -62,12 +62,13 @@ sphinx_gallery_conf = {
     "doc_module": ("symsmooth",),
     "abort_on_example_error": True,
     "remove_config_comments": True,
+    "capture_repr": (),
     "show_memory": False,
     "show_signature": False,
     "min_reported_time": 60,
     "write_computation_times": False,
     "download_all_examples": False,
-    "thumbnail_size": (400, 280),
+    "thumbnail_size": (800, 560),
     "plot_gallery": "True",
 }
 
@@ -92,7 +93,8 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "changelog": []}
+html_context = {"default_mode": "auto"}
+html_sidebars = {"index": [], "start": [], "which": []}
 copybutton_exclude = ".linenos, .gp, .go, .c1, .c"
 
 # Pages that depend on what there is: Jinja in these alone.

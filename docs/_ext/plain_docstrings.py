@@ -1,6 +1,7 @@
 """Docstrings are written to be read as they are: |x| is a norm and ``*`` a star, not markup.
 
-What means something else in reStructuredText is escaped on the way to the page, outside of literals.
+What means something else in reStructuredText is escaped on the way to the page, outside of literals; the
+full stop of "eq." would end the summary.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def escape(line: str) -> str:
 
 def tidy(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Escape a docstring in place, before numpydoc reads it."""
-    lines[:] = [escape(line) for line in lines]
+    lines[:] = [escape(line).replace("eq. (", "equation (") for line in lines]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

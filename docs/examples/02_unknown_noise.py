@@ -10,6 +10,7 @@ How much noise is there?
 # The level, for noise between 2 and 80 grey levels, on three very different pictures: a photograph, a grain
 # of gravel that is hardly anything but texture, and a printed page.
 
+# sphinx_gallery_thumbnail_number = 3
 import matplotlib.pyplot as plt
 import numpy as np
 from skimage import data

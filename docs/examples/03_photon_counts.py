@@ -17,7 +17,7 @@ from skimage import data
 import symsmooth
 from symsmooth.noise import PoissonGaussian
 
-scene = data.cell()[150:450, 100:400] / 255.0
+scene = data.cell()[260:490, 310:540] / 255.0
 gain, black, read = 4.0, 100.0, 3.0
 rng = np.random.default_rng(0)
 clean = black + gain * 12 * scene

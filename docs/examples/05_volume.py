@@ -7,7 +7,7 @@ A 3-D array is a volume: all methods then use cubes instead of squares.
 """
 
 # %%
-# Blobs in a box, some brighter than others, with as much noise as contrast.
+# Blobs in a box, brighter here and dimmer there, with noise of half their contrast.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,7 +18,6 @@ import symsmooth
 
 rng = np.random.default_rng(0)
 blobs = data.binary_blobs(length=64, n_dim=3, blob_size_fraction=0.25, volume_fraction=0.35, rng=1)
-labels, count = scipy.ndimage.label(blobs)
 texture = scipy.ndimage.gaussian_filter(rng.normal(0, 1, blobs.shape), 3)
 clean = scipy.ndimage.gaussian_filter(blobs * (1.0 + 0.35 * texture / texture.std()), 0.7)[:32]
 noisy = clean + rng.normal(0, 0.5, clean.shape)

@@ -7,8 +7,8 @@ command line, ``symsmooth compare IN --methods denoise,nlm,bm3d --out report.htm
 """
 
 # %%
-# The paper's question first: what does one column normalisation do to NLM (``sinkhorn_iters=1``)? Then GSF,
-# BM3D, and ``denoise``.
+# The paper's question first: what does one column normalisation do to NLM (``sinkhorn_iters=1``), with the
+# paper's parameters? Then GSF, BM3D, and ``denoise``.
 
 import time
 
@@ -18,12 +18,13 @@ from skimage import data
 
 from symsmooth import METHODS
 
-clean = data.brick()[100:292, 200:392].astype(float)
+clean = data.astronaut()[10:202, 130:322].mean(axis=-1)
 noisy = clean + np.random.default_rng(0).normal(0, 25, clean.shape)
 
+paper = {"h_s": 10.0, "h_r": 5 * 25.0}
 tried = {
-    "NLM": ("nlm", {}),
-    "NLM, one step": ("nlm", {"sinkhorn_iters": 1}),
+    "NLM": ("nlm", paper),
+    "NLM, one step": ("nlm", {**paper, "sinkhorn_iters": 1}),
     "GSF": ("gsf", {}),
     "BM3D": ("bm3d", {}),
     "denoise": ("denoise", {}),
@@ -33,9 +34,12 @@ for method, options in tried.values():
 
 results, seconds = {"noisy": noisy}, {}
 for name, (method, options) in tried.items():
-    start = time.perf_counter()
-    results[name] = METHODS[method](noisy, 25.0, **options)
-    seconds[name] = time.perf_counter() - start
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        results[name] = METHODS[method](noisy, 25.0, **options)
+        times.append(time.perf_counter() - start)
+    seconds[name] = min(times)
 
 
 def psnr(image):
@@ -45,7 +49,7 @@ def psnr(image):
 
 fig, axes = plt.subplots(2, 3, figsize=(9, 6.4), layout="constrained")
 for ax, (name, image) in zip(axes.flat, results.items(), strict=True):
-    ax.imshow(image, vmin=60, vmax=210)
+    ax.imshow(image, vmin=0, vmax=255)
     ax.set_title(f"{name}, {psnr(image):.2f} dB")
     ax.axis("off")
 
