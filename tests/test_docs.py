@@ -27,6 +27,7 @@ from symsmooth.cli import app, main
 from symsmooth.cli.options import parse_options, split_arguments
 
 from . import documents
+from .conftest import Opened
 from .documents import PLAIN, PYTHON, ROOT, SHELL, Block
 
 PAGES = documents.pages()
@@ -258,19 +259,25 @@ def outside(html: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_pages_are_built_without_warnings_and_load_nothing(tmp_path, visit) -> None:
+def test_the_pages_are_built_without_warnings_and_load_nothing(tmp_path, browser) -> None:
     html = build(tmp_path)
     assert outside(html) == []
     gallery = sorted((html / "gallery").glob("0*.html"))
     assert len(gallery) >= 8
+    pages = [html / "index.html", html / "theory.html", html / "which.html", *gallery]
     for theme in ("light", "dark"):
-        for path in (html / "index.html", html / "theory.html", html / "which.html", *gallery):
-            page = visit(path, color_scheme=theme)
-            broken = (
-                "[...document.images].filter(i => i.checkVisibility() && !i.naturalWidth).length"
-            )
-            assert page.evaluate(broken) == 0, path
+        for path in pages:
+            opened = Opened(browser, path, color_scheme=theme)
+            page = opened.page
+            assert all(text.startswith("[PST]") for text in opened.complaints), opened.complaints
+            assert all(url.startswith(("file:", "data:")) for url in opened.requests)
+            broken = "i => i.checkVisibility() && !i.naturalWidth"
+            assert page.evaluate(f"[...document.images].filter({broken}).length") == 0, path
             assert page.evaluate("document.documentElement.dataset.theme") == theme
-    page = visit(html / "theory.html")
-    assert page.locator("math").count() > 20
-    assert page.evaluate("document.fonts.check('16px \"STIX Two Math\"')")
+            figures = page.locator("img.sphx-glr-single-img:visible")
+            assert all(f"only-{theme}" in figure.get_attribute("class") for figure in figures.all())
+            assert figures.count() >= (path in gallery)
+            if path.name == "theory.html":
+                assert page.locator("math").count() > 20
+                assert page.evaluate("document.fonts.check('16px \"STIX Two Math\"')")
+            opened.context.close()
