@@ -85,6 +85,7 @@ html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
     "navbar_end": ["theme-switcher"],
+    "primary_sidebar_end": [],  # no place for advertisements
     "show_nav_level": 1,
     "show_toc_level": 2,
     "navigation_with_keys": False,

@@ -17,12 +17,7 @@ from symsmooth.cli import app
 ROOT = Path(__file__).parent.parent
 BUILT = ("_build", "gallery", "generated", "backreferences", "reproduction.md")
 SHELL, PYTHON, PLAIN = ("", "sh"), ("python",), ("text",)
-DIRECTIVES = {
-    "image",
-    "include",
-    "minigallery",
-    "toctree",
-}  # of MyST, between fences; none of them is code
+DIRECTIVES = {"eval-rst", "image", "include", "toctree"}  # of MyST, between fences; no code
 
 _FENCE = re.compile(r"^(?P<fence>`{3,})(?P<language>[^`]*)$")
 _MARK = re.compile(r"^<!-- (?P<kind>needs|skip): (?P<text>.+) -->$")
