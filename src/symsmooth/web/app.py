@@ -72,7 +72,7 @@ def _controls(most_bytes: int) -> dict[str, Any]:
                 elem_id="methods",
             )
             c["clean"] = gr.File(
-                label="Clean picture, if known", file_types=_ENDINGS, height=110, elem_id="clean"
+                label="Clean picture, if known", file_types=_ENDINGS, height=140, elem_id="clean"
             )
             c["clean_told"] = gr.HTML(words.reference(None))
             c["start_compare"] = gr.Button("Compare", variant="primary", elem_id="start-compare")
