@@ -23,13 +23,14 @@ _HOME = {
     "METHODS": "methods",
     "GSFResult": "gsf",
     "GSFWResult": "gsfw",
-    "denoise": "automatic",
-    "denoise_bilateral": "filters",
-    "denoise_gaussian": "filters",
-    "denoise_gsf": "gsf",
-    "denoise_gsfw": "gsfw",
-    "denoise_lark": "filters",
-    "denoise_nlm": "filters",
+    "denoise": "methods",
+    "denoise_bilateral": "methods",
+    "denoise_blocks": "blocks",
+    "denoise_gaussian": "methods",
+    "denoise_gsf": "methods",
+    "denoise_gsfw": "methods",
+    "denoise_lark": "methods",
+    "denoise_nlm": "methods",
     "estimate_noise": "noise",
     "estimate_sigma": "noise",
     "fit_gsf": "gsf",
@@ -40,18 +41,19 @@ _HOME = {
 __all__ = [*_HOME, "__version__"]
 
 if TYPE_CHECKING:
-    from .automatic import denoise as denoise
-    from .filters import denoise_bilateral as denoise_bilateral
-    from .filters import denoise_gaussian as denoise_gaussian
-    from .filters import denoise_lark as denoise_lark
-    from .filters import denoise_nlm as denoise_nlm
+    from .blocks import denoise_blocks as denoise_blocks
     from .gsf import GSFResult as GSFResult
-    from .gsf import denoise_gsf as denoise_gsf
     from .gsf import fit_gsf as fit_gsf
     from .gsfw import GSFWResult as GSFWResult
-    from .gsfw import denoise_gsfw as denoise_gsfw
     from .gsfw import fit_gsfw as fit_gsfw
     from .methods import METHODS as METHODS
+    from .methods import denoise as denoise
+    from .methods import denoise_bilateral as denoise_bilateral
+    from .methods import denoise_gaussian as denoise_gaussian
+    from .methods import denoise_gsf as denoise_gsf
+    from .methods import denoise_gsfw as denoise_gsfw
+    from .methods import denoise_lark as denoise_lark
+    from .methods import denoise_nlm as denoise_nlm
     from .noise import estimate_noise as estimate_noise
     from .noise import estimate_sigma as estimate_sigma
     from .tiles import Cancelled as Cancelled

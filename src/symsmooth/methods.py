@@ -1,21 +1,52 @@
 """METHODS: name -> function, the only registry.
 
-The command line, the experiments and the contract test go through it.
+The command line, the experiments and the contract test go through it.  Here, above the methods, is also
+the one place that sends dask arrays to :func:`~symsmooth.blocks.denoise_blocks`.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any, ParamSpec
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .automatic import denoise
-from .filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
-from .gsf import denoise_gsf
-from .gsfw import denoise_gsfw
+from . import automatic, filters, gsf, gsfw
+from .blocks import denoise_blocks
 from .image import Array
+
+Parameters = ParamSpec("Parameters")
+
+
+def _lazy(name: str, function: Callable[Parameters, Array]) -> Callable[Parameters, Array]:
+    """Return the method with dask arrays, and DataArrays of them, denoised in blocks, lazily."""
+
+    @functools.wraps(function)
+    def method(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
+        image: Any = args[0] if args else kwargs.get("image")
+        library = type(image).__module__.partition(".")[0]
+        inside = image.data if library == "xarray" and hasattr(image, "dims") else image
+        if type(inside).__module__.partition(".")[0] != "dask":
+            return function(*args, **kwargs)
+        options: dict[str, Any] = dict(zip(("image", "sigma"), args, strict=False)) | kwargs
+        del options["image"]
+        denoised = denoise_blocks(inside, name, **options)
+        return denoised if inside is image else image.copy(data=denoised)
+
+    method.__module__ = __name__  # where pickle finds it
+    return method
+
+
+denoise = _lazy("denoise", automatic.denoise)
+denoise_gaussian = _lazy("gaussian", filters.denoise_gaussian)
+denoise_bilateral = _lazy("bilateral", filters.denoise_bilateral)
+denoise_nlm = _lazy("nlm", filters.denoise_nlm)
+denoise_lark = _lazy("lark", filters.denoise_lark)
+denoise_gsf = _lazy("gsf", gsf.denoise_gsf)
+denoise_gsfw = _lazy("gsfw", gsfw.denoise_gsfw)
 
 METHODS: Mapping[str, Callable[..., Array]] = MappingProxyType(
     {

@@ -27,7 +27,9 @@ _KEPT_SQUARE = 0.623  # what that leaves of the variance of Gaussian noise
 _FLATTEST = 0.08  # share of the blocks that is used
 _BRIGHTNESSES = 6
 _FLOOR = 0.1  # the spectrum is at least this share of its mean; 0.03: -0.1 to -0.4 dB on simulated cameras
-_SURPLUS = 1.1  # of the level, for what no block shows; simulated cameras: 1.0 -.03, 1.2 -.07 to -.23 dB
+_SURPLUS = (
+    1.1  # of the level, for what no block shows; simulated cameras: 1.0 -.03, 1.2 -.07 to -.23 dB
+)
 _LARGEST = 1024 * 1024  # pixels that are looked at
 
 
