@@ -108,6 +108,8 @@ def denoise(source: Source, target: Path, job: Job, progress: Progress | None, h
     target.parent.mkdir(parents=True, exist_ok=True)
     check_writable(target, image)
     plan = _plan(source, target, image, stack, job)
+    if how.scheduler and any(_chunks(source, True)[axis] > 1 for axis in plan.plain):
+        raise UsageError(f"{source.path}: its chunks span several pictures; store each in its own")
     with create_target(target.resolve(), source, resume=how.resume, key=plan.key) as result:
         todo = [i for i in plan.grid.indices if not result.is_done(plan.grid.inner(i))]
         run = _on_cluster(how.scheduler) if how.scheduler else _here
@@ -169,7 +171,12 @@ def _chunks(source: Source, aligned: bool) -> list[int]:
     if not aligned or source.format == "ZARR":
         shards = getattr(source._pixels, "shards", None)
         return list(shards or source.chunks)
-    return [1024 if n > 1024 else n for n in source.shape]
+    spatial = sum(letter in "ZYX" for letter in source.axes) or 1
+    side = max(int(2**20 ** (1 / spatial)), 1)  # as files make a new Zarr
+    letters = zip(source.shape, source.axes, strict=True)
+    return [
+        min(n, side) if letter in "ZYX" else n if letter in "CS" else 1 for n, letter in letters
+    ]
 
 
 def _version() -> str:
