@@ -9,7 +9,7 @@ demo: $(VENV)/.installed
 	$(BIN)/symsmooth demo -o symsmooth-demo
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 slow: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -m slow

@@ -1,10 +1,12 @@
-"""Pictures for tests: scikit-image's own, and the paper's where SYMSMOOTH_IMAGES says they are."""
+"""A browser; pictures: scikit-image's own, and the paper's where SYMSMOOTH_IMAGES says they are."""
 
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -29,6 +31,13 @@ CLASSICS = [
     "man",
     "peppers",
 ]
+
+
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--no-first-run",
+]  # fmt: skip
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def psnr(estimate: np.ndarray, clean: np.ndarray) -> float:
@@ -86,3 +95,48 @@ def small_report(small_run: Reproduction, tmp_path_factory: pytest.TempPathFacto
     folder = tmp_path_factory.mktemp("report")
     write(small_run, folder)
     return folder / REPORT
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A headless Chromium; skipped only where there is none."""
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    found = os.environ.get("SYMSMOOTH_BROWSER", found)
+    if found is None:
+        pytest.skip("no Chromium or Chrome on this machine")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=found, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+class Opened:
+    """A page in the browser, and all that it asked for and complained of."""
+
+    def __init__(self, browser: Any, path: Path, **options: Any) -> None:
+        self.context = browser.new_context(**options)
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_load_state("networkidle")
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Any]:
+    """Open a file; nothing may have been complained of, or asked of anybody, at the end."""
+    visits: list[Opened] = []
+
+    def visit_page(path: Path, **options: Any) -> Any:
+        visits.append(Opened(browser, path, **options))
+        return visits[-1].page
+
+    yield visit_page
+    for opened in visits:
+        assert opened.complaints == []
+        assert all(url.startswith(("file:", "data:")) for url in opened.requests)
+        opened.context.close()

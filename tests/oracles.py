@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from typing import Any
+
 import numpy as np
 
 from symsmooth.patches import extract_patches
@@ -109,3 +112,112 @@ def wiener(
         gram = rows.T @ rows + d * sigma**2 / strength * np.eye(d)
         estimate = rows @ np.linalg.solve(gram, rows.T @ estimate)
     return mean + estimate
+
+
+def corner_patches(planes: np.ndarray, patch: tuple[int, int, int]) -> np.ndarray:
+    """All patches of planes (channels, z, y, x) by their corners: (z, y, x, channels, *patch)."""
+    windows = np.lib.stride_tricks.sliding_window_view(planes, patch, axis=(1, 2, 3))
+    return np.moveaxis(np.asarray(windows, float), 0, 3)
+
+
+def block_matching(
+    guide: np.ndarray, reference: tuple[int, int, int], patch: tuple[int, int, int],
+    radius: tuple[int, int, int], most: int, least: int, limit: float, whole: np.ndarray | None = None,
+) -> list[tuple[int, int, int]]:  # fmt: skip
+    """Corners of a reference's group, nearest first (mean squared differences)."""
+    patches = corner_patches(guide, patch)
+    found = []
+    for at in np.ndindex(patches.shape[:3]):
+        near = all(abs(a - r) <= s for a, r, s in zip(at, reference, radius, strict=True))
+        if at == reference or (near and (whole is None or whole[at])):
+            distance = np.mean((patches[at] - patches[reference]) ** 2)
+            found.append((-1.0 if at == reference else distance, at))
+    found = sorted(found)[:most]
+    return [at for rank, (distance, at) in enumerate(found) if rank < least or distance <= limit]
+
+
+def haar_matrix(n: int) -> np.ndarray:
+    """The orthonormal Haar transform of n = 2^k values."""
+    if n == 1:
+        return np.ones((1, 1))
+    low = np.kron(haar_matrix(n // 2), [1.0, 1.0])
+    high = np.kron(np.eye(n // 2), [1.0, -1.0])
+    return np.concatenate([low, high]) / np.sqrt(2.0)
+
+
+def transform_group(group: np.ndarray, across: np.ndarray, along: np.ndarray) -> np.ndarray:
+    """Apply one matrix across the patches of a group (n, side, ..., side), another along their axes."""
+    for axis in range(group.ndim):
+        matrix = across if axis == 0 else along
+        group = np.moveaxis(np.tensordot(matrix, group, axes=(1, axis)), 0, axis)
+    return group
+
+
+def collaborative(
+    group: np.ndarray, pilot: np.ndarray | None, forward: np.ndarray, level: float
+) -> tuple[np.ndarray, float]:
+    """BM3D's estimate of a group and its weight: a threshold, or with a pilot the Wiener filter."""
+    haar = haar_matrix(len(group))
+    spectrum = transform_group(group, haar, forward)
+    if pilot is None:
+        gain = (np.abs(spectrum) > level).astype(float)
+    else:
+        energy = transform_group(pilot, haar, forward) ** 2
+        gain = energy / (energy + level)
+    gain[(0,) * gain.ndim] = 1.0
+    estimate = transform_group(gain * spectrum, haar.T, np.linalg.inv(forward))
+    return estimate, 1.0 / (gain**2).sum()
+
+
+def nl_bayes(
+    group: np.ndarray, pilot: np.ndarray | None, channels: int, flat: float, bias: float
+) -> np.ndarray:
+    """NL-Bayes' estimate of a group (n, d), sigma = 1; d counts channel by channel."""
+    n = len(group)
+    planes = group.reshape(n, channels, -1)
+    if np.mean([planes[:, c].var(ddof=1) for c in range(channels)]) < 1 + flat * np.sqrt(
+        2 / group.size
+    ):
+        return np.broadcast_to(planes.mean(axis=(0, 2), keepdims=True), planes.shape).reshape(n, -1)
+    mean = group.mean(axis=0)
+    if pilot is None:
+        values, vectors = np.linalg.eigh(np.cov(group, rowvar=False))
+        factors = np.maximum(values - bias, 0.0) / np.maximum(values, 1e-9)
+        return mean + (group - mean) @ (vectors * factors) @ vectors.T
+    covariance = np.cov(pilot, rowvar=False)
+    return mean + (group - mean) @ np.linalg.solve(covariance + np.eye(len(mean)), covariance)
+
+
+def aggregate_groups(
+    planes: np.ndarray, groups: list[list[tuple[int, int, int]]], window: np.ndarray, estimate: Any
+) -> np.ndarray:
+    """Weighted overlap-add of ``estimate(corners, channel) -> (patches, weight)``, window (*patch)."""
+    total, mass = np.zeros(planes.shape), np.zeros(planes.shape)
+    for corners in groups:
+        for channel in range(len(planes)):
+            patches, weight = estimate(corners, channel)
+            for corner, patch in zip(corners, patches, strict=True):
+                at = tuple(slice(c, c + s) for c, s in zip(corner, window.shape, strict=True))
+                total[channel][at] += weight * window * patch.reshape(window.shape)
+                mass[channel][at] += weight * window
+    return total / mass
+
+
+def add_squares(projections: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Sums of squares over the rows of each component: (k, m)."""
+    pairs = itertools.pairwise(starts)
+    return np.array([(projections[a:b] ** 2).sum(axis=0) for a, b in pairs])
+
+
+def log_densities(
+    noisy: np.ndarray, weights: np.ndarray, means: np.ndarray, covariances: np.ndarray, noise: float
+) -> np.ndarray:
+    """log w_k + log N(y; mu_k, S_k + v I), dense: (k, m)."""
+    rows = []
+    for weight, mean, covariance in zip(weights, means, covariances, strict=True):
+        total = covariance + noise * np.eye(len(mean))
+        centred = noisy - mean
+        distance = np.einsum("id,id->i", centred, np.linalg.solve(total, centred.T).T)
+        determinant = np.linalg.slogdet(2 * np.pi * total)[1]
+        rows.append(np.log(weight) - 0.5 * (distance + determinant))
+    return np.array(rows)

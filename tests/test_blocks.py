@@ -56,13 +56,11 @@ def test_blocks_equal_the_whole_without_seams(clean, noisy, options) -> None:
     assert found.chunks == da.from_array(noisy, chunks=80).chunks
     result = found.compute(scheduler="sync")
     whole = symsmooth.METHODS[method](noisy, SIGMA, **options)
-    assert abs(psnr(result, clean) - psnr(whole, clean)) < 0.02
+    assert psnr(result, clean) > psnr(whole, clean) - 0.04
     steps = np.abs(np.diff(result - whole, axis=0)).mean(axis=1)  # a seam is a step between rows
     assert steps[159] < 1.5 * np.median(steps[140:180]) + 1e-3 * SIGMA
     if method == "nlm":
-        assert (
-            np.sqrt(np.mean((result - whole) ** 2)) < 1e-2 * SIGMA
-        )  # each block has its own units
+        assert np.abs(result - whole).max() < 1e-4 * SIGMA  # each block has its own units
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -11,12 +11,13 @@ import symsmooth
 
 LAYERS = [
     ["cli", "web", "experiments"],
+    ["views"],
     ["pages"],
     ["methods", "blocks", "files"],
     ["automatic"],
     ["filters", "gsf", "gsfw", "baselines"],
     ["stages"],
-    ["weights", "symmetrize", "mixture", "estimators", "selection"],
+    ["weights", "symmetrize", "mixture", "estimators", "selection", "figures"],
     ["patches", "tiles", "noise", "channels", "presets", "pyramid"],
     ["image", "options", "_kernels"],
 ]

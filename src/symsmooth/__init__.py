@@ -26,11 +26,16 @@ _HOME = {
     "denoise": "methods",
     "denoise_bilateral": "methods",
     "denoise_blocks": "blocks",
+    "denoise_bm3d": "methods",
+    "denoise_epll": "methods",
     "denoise_gaussian": "methods",
+    "denoise_glide": "methods",
     "denoise_gsf": "methods",
     "denoise_gsfw": "methods",
     "denoise_lark": "methods",
+    "denoise_nl_bayes": "methods",
     "denoise_nlm": "methods",
+    "denoise_ple": "methods",
     "estimate_noise": "noise",
     "estimate_sigma": "noise",
     "fit_gsf": "gsf",
@@ -49,11 +54,16 @@ if TYPE_CHECKING:
     from .methods import METHODS as METHODS
     from .methods import denoise as denoise
     from .methods import denoise_bilateral as denoise_bilateral
+    from .methods import denoise_bm3d as denoise_bm3d
+    from .methods import denoise_epll as denoise_epll
     from .methods import denoise_gaussian as denoise_gaussian
+    from .methods import denoise_glide as denoise_glide
     from .methods import denoise_gsf as denoise_gsf
     from .methods import denoise_gsfw as denoise_gsfw
     from .methods import denoise_lark as denoise_lark
+    from .methods import denoise_nl_bayes as denoise_nl_bayes
     from .methods import denoise_nlm as denoise_nlm
+    from .methods import denoise_ple as denoise_ple
     from .noise import estimate_noise as estimate_noise
     from .noise import estimate_sigma as estimate_sigma
     from .tiles import Cancelled as Cancelled

@@ -16,6 +16,7 @@ import scipy.ndimage
 from numpy.typing import ArrayLike
 
 from . import estimators
+from .figures import flat_view, gsf_figure
 from .image import Array, Float, Picture, open_image
 from .mixture import (
     GaussianMixture,
@@ -77,6 +78,8 @@ class GSFResult:
         of the last block if the picture has more than four million pixels.
     log_likelihoods : tuple of float
         Mean log-likelihood after each EM step of the last pass.
+    channel_axis : int or None
+        Axis of the channels, as it was given.
     """
 
     image: Array
@@ -94,6 +97,23 @@ class GSFResult:
     search: SecantSearch | None
     mixture: GaussianMixture
     log_likelihoods: tuple[float, ...]
+    channel_axis: int | None = None
+
+    def plot(self) -> Any:
+        """Return a matplotlib figure: delta(k), SURE against lambda, pilot, average and result.
+
+        Needs the extra ``repro``.  A volume shows its middle slice, more than three channels their mean.
+
+        Examples
+        --------
+        >>> import numpy as np, symsmooth
+        >>> noisy = np.random.default_rng(0).normal(100.0, 20.0, (32, 32))
+        >>> figure = symsmooth.fit_gsf(noisy, 20.0).plot()
+        """
+        pictures = {"pilot (pass 1)": self.pilot, "average u": self.average, "result": self.image}
+        flat = {label: flat_view(pixels, self.channel_axis) for label, pixels in pictures.items()}
+        known = (self.n_clusters, self.deviation)
+        return gsf_figure(self.search, known, self.sure, self.fidelity, flat)
 
 
 def denoise_gsf(
@@ -256,6 +276,7 @@ def fit_gsf(
         search=search,
         mixture=learned.last.mixture,
         log_likelihoods=learned.last.log_likelihoods,
+        channel_axis=channel_axis,
     )
 
 
@@ -408,4 +429,5 @@ def _nothing_to_do(picture: Picture, h_s: float) -> GSFResult:
         image=picture.restore(picture.noisy), pilot=same, average=same, sigma=0.0, n_clusters=n,
         refined_clusters=n, h_s=h_s, h_r=0.0, refined_h_r=0.0, fidelity=0.0,
         sure=Sure(0.0, 0.0, 1.0, 1), deviation=0.0, search=None, mixture=empty, log_likelihoods=(),
+        channel_axis=picture.channel_axis,
     )  # fmt: skip

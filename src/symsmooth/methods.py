@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import automatic, filters, gsf, gsfw
+from .baselines import bm3d, epll, glide, nl_bayes, ple
 from .blocks import denoise_blocks
 from .image import Array
 
@@ -47,6 +48,11 @@ denoise_nlm = _lazy("nlm", filters.denoise_nlm)
 denoise_lark = _lazy("lark", filters.denoise_lark)
 denoise_gsf = _lazy("gsf", gsf.denoise_gsf)
 denoise_gsfw = _lazy("gsfw", gsfw.denoise_gsfw)
+denoise_bm3d = _lazy("bm3d", bm3d.denoise_bm3d)
+denoise_nl_bayes = _lazy("nl_bayes", nl_bayes.denoise_nl_bayes)
+denoise_epll = _lazy("epll", epll.denoise_epll)
+denoise_ple = _lazy("ple", ple.denoise_ple)
+denoise_glide = _lazy("glide", glide.denoise_glide)
 
 METHODS: Mapping[str, Callable[..., Array]] = MappingProxyType(
     {
@@ -57,6 +63,11 @@ METHODS: Mapping[str, Callable[..., Array]] = MappingProxyType(
         "lark": denoise_lark,
         "gsf": denoise_gsf,
         "gsfw": denoise_gsfw,
+        "bm3d": denoise_bm3d,
+        "nl_bayes": denoise_nl_bayes,
+        "epll": denoise_epll,
+        "ple": denoise_ple,
+        "glide": denoise_glide,
     }
 )
 

@@ -75,11 +75,12 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 )
 
 
-def adapt(preset: Preset, contrast: float, n_dims: int) -> Preset:
-    """Fit a preset to the noise and to the number of spatial dimensions.
+def adapt(preset: Preset, contrast: float, n_dims: int, n_channels: int = 1) -> Preset:
+    """Fit a preset to the noise and to the numbers of spatial dimensions and of channels.
 
     The more noise, the wider the clusters, the less of it is fed back and the more the coarse picture
-    counts.  In a volume patches are cubes of 3 and 4 voxels a side, and clusters span fewer slices.
+    counts.  In a volume patches are cubes of 3 and 4 voxels a side, and clusters span fewer slices.  In
+    colour clusters are more alike, since all channels chose them: fewer, larger ones do.
     """
     grey_levels = 56.0 / contrast
     coarse = _rise(grey_levels, 25.0, 50.0)
@@ -89,12 +90,15 @@ def adapt(preset: Preset, contrast: float, n_dims: int) -> Preset:
         final = preset.final and replace(preset.final, patch_size=4, h_s=3.5)
         return Preset(pilots, final, coarse, coarse_final)
     much = _rise(grey_levels, 15.0, 25.0)
-    first, *others = (replace(p, h_s=p.h_s * (0.8 + 0.2 * much)) for p in preset.pilots)
-    if grey_levels >= 40.0 and first.patch_size == 5:
-        first = replace(first, patch_size=6)
     less = 0.1 * _rise(grey_levels, 30.0, 50.0)
-    pilots = (first, *(replace(p, feedback=p.feedback - less) for p in others))
+    pilots = tuple(
+        replace(p, h_s=p.h_s * (0.8 + 0.2 * much), feedback=p.feedback - less * (p.feedback < 1.0))
+        for p in preset.pilots
+    )
     final = preset.final and replace(preset.final, h_s=preset.final.h_s * (0.81 + 0.19 * much))
+    if final is not None and n_channels > 1:
+        side, members = min(final.patch_size, 7), max(final.pixels_per_cluster, 30)
+        final = replace(final, patch_size=side, pixels_per_cluster=members)
     return Preset(pilots, final, coarse, coarse_final)
 
 

@@ -113,7 +113,7 @@ def _run(
     pool: Pool,
 ) -> Stages:
     """Run the stages on decorrelated channels (*spatial, channels); a tiny picture is mirrored first."""
-    plan = adapt(preset, ratio, noisy.ndim - 1)
+    plan = adapt(preset, ratio, noisy.ndim - 1, noisy.shape[-1])
     smallest = max(stage.patch_size for stage in plan.stages) + 4
     padding = [(0, max(0, smallest - size)) for size in noisy.shape[:-1]]
     if any(after for _, after in padding):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import batch, pieces, work
+from . import batch, pieces, seeing, work
 from .options import UsageError, own_options, parse_options, split_arguments
 
 if TYPE_CHECKING:
@@ -40,6 +40,14 @@ Out = Annotated[str, typer.Option("-o", "--out", metavar="OUT", help="File, or f
 Axis = Annotated[str, typer.Option(help="Axis of the channels, none, or auto: as the file says.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
+Page = Annotated[Path, typer.Option("-o", "--out", metavar="PAGE", help="HTML file to write.")]
+Sigma = Annotated[
+    float | None, typer.Option(help="Noise level in the image's units; else estimated.")
+]
+Slice = Annotated[int | None, typer.Option("--slice", help="Which of a stack; else the middle.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Threads; else all cores.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is random.")]
+OneFile = Annotated[Path, typer.Argument(metavar="IN", help="A picture.")]
 
 
 def main() -> None:
@@ -159,18 +167,22 @@ def noise(inputs: Inputs, channel_axis: Axis = "auto", as_json: AsJson = False) 
 
 
 def _noise_line(source: Path, image: ImageFile, as_json: bool) -> str:
-    """Return what is told of the noise of one image."""
+    """Return what is told of the noise of one image: its level were it white, and what it is."""
+    from .. import estimate_noise
     from ..files.stacks import cut
 
     stack = cut(image)
     sigma, span = work.noise_of(image, stack), work.range_of(image)
     percent = 100 * sigma / span if span else 0.0
+    model = estimate_noise(work.middle_of(image, stack), channel_axis=stack.channel_axis)
     if as_json:
         told = {"input": str(source), "sigma": sigma, "percent": percent, "range": span}
+        told |= {"kind": model.kind, "noise": str(model)}
         kind = {"shape": list(image.pixels.shape), "dtype": str(image.pixels.dtype)}
         return json.dumps(told | kind)
     size = work.size_of(image, stack)
-    return f"{source}: {size}, noise {sigma:.4g}, {percent:.3g} % of the range {span:.6g}"
+    words = "" if model.kind == "gaussian" else f"; {model}"
+    return f"{source}: {size}, noise {sigma:.4g}, {percent:.3g} % of the range {span:.6g}{words}"
 
 
 @app.command()
@@ -227,6 +239,85 @@ def demo(
             time_taken = "" if panel.seconds is None else f"{panel.seconds:6.1f} s"
             _say(f"{panel.label:<14}{panel.psnr:6.2f} dB {time_taken}")
         _say(f"the pictures are in {out}; {out / FILES[-1]} shows them side by side")
+
+
+@app.command()
+def compare(
+    source: OneFile,
+    out: Page,
+    reference: Annotated[
+        Path | None, typer.Option(metavar="CLEAN", help="The picture without noise, if known.")
+    ] = None,
+    methods: Annotated[
+        str, typer.Option(metavar="A,B,...", help="Such as denoise:fast,nlm:sinkhorn-iters=1,bm3d.")
+    ] = "",
+    sigma: Sigma = None,
+    channel_axis: Axis = "auto",
+    piece: Slice = None,
+    workers: Workers = None,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Compare methods on a picture: one HTML file with divider, zoom, method noise and numbers."""
+    from .. import METHODS
+
+    with _writing_a_page(out, sigma, overwrite):
+        asked = seeing.parse_methods(methods, _find_method, METHODS)
+        axis = work.parse_channel_axis(channel_axis)
+        with _progress_bar(source.name, sys.stderr.isatty()) as progress:
+            text = seeing.compare(
+                source, reference, asked, sigma=sigma, channel_axis=axis, piece=piece,
+                workers=workers, seed=seed, progress=progress,
+            )  # fmt: skip
+        seeing.save(out, text)
+
+
+@app.command()
+def explain(
+    source: OneFile,
+    out: Page,
+    sigma: Sigma = None,
+    side: Annotated[
+        int,
+        typer.Option(
+            min=16, max=1024, help="Learn from the busiest part of so many pixels a side."
+        ),
+    ] = 384,
+    channel_axis: Axis = "auto",
+    piece: Slice = None,
+    workers: Workers = None,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Show what the paper's mixture learns from a picture: clusters, friends, k and lambda."""
+    from ..figures import require_matplotlib
+
+    with _writing_a_page(out, sigma, overwrite):
+        require_matplotlib()
+        axis = work.parse_channel_axis(channel_axis)
+        with _progress_bar(source.name, sys.stderr.isatty()) as progress:
+            text = seeing.explain(
+                source, sigma=sigma, channel_axis=axis, piece=piece, side=side,
+                workers=workers, seed=seed, progress=progress,
+            )  # fmt: skip
+        seeing.save(out, text)
+
+
+@contextmanager
+def _writing_a_page(out: Path, sigma: float | None, overwrite: bool) -> Iterator[None]:
+    """Check what is asked for; whatever goes wrong is one line; tell where the page is."""
+    with _handling_errors():
+        if sigma is not None and not (math.isfinite(sigma) and sigma >= 0):
+            raise UsageError(f"--sigma must be a number of 0 or more, got {sigma}")
+        seeing.check_target(out, overwrite)
+        try:
+            with work.telling_of_compilation(lambda text: _say(f"symsmooth: {text}", err=True)):
+                yield
+        except UsageError:
+            raise
+        except (ValueError, TypeError, OSError, MemoryError) as error:
+            raise typer.Exit(_complain(_message(error), 1)) from error
+        _say(f"the page is {out}, {out.stat().st_size / 1e6:.1f} MB")
 
 
 @app.command()

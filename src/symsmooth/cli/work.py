@@ -17,6 +17,7 @@ from .options import UsageError
 if TYPE_CHECKING:
     from ..files import ImageFile
     from ..files.stacks import Stack, Third
+    from ..noise import NoiseModel
 
 Progress = Callable[[str, int, int], object]
 ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
@@ -63,6 +64,9 @@ class Report:
             origin = "estimated" if self.job.sigma is None else "given"
             told.append(f"sigma {self.sigma:.4g} ({origin})")
         for name, value in self.parameters.items():
+            if name == "noise":
+                told.append(str(value))
+                continue
             told.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")
         told.append(f"{self.seconds:.1f} s")
         return f"{self.source}: {', '.join(told)} -> {self.target}"
@@ -150,9 +154,12 @@ def _denoise_image(
 
     from ..methods import UNLISTED
 
+    model = model_of(job, image, stack)
     sigma = job.sigma
-    if sigma is None and job.method not in UNLISTED:
+    if sigma is None and model is None and job.method not in UNLISTED:
         sigma = noise_of(image, stack)
+    options = {name: value for name, value in job.options.items() if name != "noise"}
+    job = replace(job, options=options if model is None else {**options, "noise": model})
     denoised = np.empty_like(image.pixels)
     learned: dict[str, object] = {}
     for number, index in enumerate(stack, start=1):
@@ -161,17 +168,20 @@ def _denoise_image(
             denoised[index] = piece
             continue
         part = f"slice {number} of {len(stack)}: " if len(stack) > 1 else ""
-        report = None if progress is None else _within(part, progress)
-        denoised[index], learned = _apply(job, piece, stack.channel_axis, sigma, report)
-    return replace(image, pixels=denoised), sigma, learned if len(stack) == 1 else {}
+        report = None if progress is None else within(part, progress)
+        denoised[index], learned = apply(job, piece, stack.channel_axis, sigma, report)
+    told = learned if len(stack) == 1 else {}
+    if model is not None:
+        told = {**told, "noise": str(model)}
+    return replace(image, pixels=denoised), sigma, told
 
 
-def _within(part: str, progress: Progress) -> Progress:
+def within(part: str, progress: Progress) -> Progress:
     """Return a callback that says of what a stage is a part."""
     return lambda stage, done, total: progress(part + stage, done, total)
 
 
-def _apply(
+def apply(
     job: Job, pixels: Any, channel_axis: int | None, sigma: float | None, progress: Progress | None
 ) -> tuple[Any, dict[str, object]]:
     """Return the denoised pixels, and what the method chose if it has a ``fit_`` that tells."""
@@ -185,8 +195,6 @@ def _apply(
     }
     has = inspect.signature(job.function).parameters
     arguments = {name: value for name, value in shared.items() if name in has} | dict(job.options)
-    if job.sigma is None and "noise" in has:
-        sigma = None  # a method with noise models chooses one itself
     fit = getattr(symsmooth, f"fit_{job.method}", None)
     if fit is None:
         return job.function(pixels, sigma, **arguments), {}
@@ -213,6 +221,27 @@ def open_file(source: Path, channel_axis: ChannelAxis) -> list[ImageFile]:
             shape = image.pixels.shape
             raise FileError(f"{source}: has no axis {channel_axis}; its shape is {shape}")
     return [image.with_channels(channel_axis) for image in images]
+
+
+def model_of(job: Job, image: ImageFile, stack: Stack) -> NoiseModel | None:
+    """Return the model of the noise, from the middle slice, if it is other than white of one level."""
+    import numpy as np
+
+    import symsmooth
+
+    if job.sigma is not None or "noise" not in inspect.signature(job.function).parameters:
+        return None
+    piece = middle_of(image, stack)
+    if not np.isfinite(piece).any():
+        return None
+    asked: Any = job.options.get("noise", "auto")
+    model = symsmooth.estimate_noise(piece, noise=asked, channel_axis=stack.channel_axis)
+    return None if model.kind == "gaussian" else model
+
+
+def middle_of(image: ImageFile, stack: Stack) -> Any:
+    """Return the pixels of the middle slice."""
+    return image.pixels[stack.pieces[len(stack.pieces) // 2]]
 
 
 def noise_of(image: ImageFile, stack: Stack) -> float:

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ..figures import require_matplotlib
 from ..files import FileError
-from ..pages.plots import require_matplotlib
 from ..tiles import default_workers
 from . import find
 from .gallery import open_gallery

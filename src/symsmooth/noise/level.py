@@ -16,6 +16,7 @@ import scipy.stats
 from numpy.typing import ArrayLike
 
 from ..image import Array, Float, Picture, open_image
+from ..tiles import Pool
 
 _SIDE = 5  # side of the patches
 _MOST_PATCHES = 60_000
@@ -91,7 +92,8 @@ def picture_sigma(picture: Picture) -> float:
 def channel_sigmas(picture: Picture) -> Array:
     """Return the noise level of each channel of an opened image."""
     channels = range(picture.noisy.shape[-1])
-    return np.sqrt([patch_variance(sample_patches(picture, c)) for c in channels])
+    with Pool(1):  # many small products: threads of the BLAS would only wait for each other
+        return np.sqrt([patch_variance(sample_patches(picture, c)) for c in channels])
 
 
 def contrast(noisy: Float, sigma: float) -> float:

@@ -16,15 +16,16 @@ from numpy.typing import ArrayLike
 from ..image import Array, Float, Picture, open_image
 from .level import channel_sigmas, check_sigma, picture_sigma
 from .signal import fit_signal_dependence
-from .spectrum import coarseness, fit_spectrum, spectrum_of_noise
+from .spectrum import fit_spectrum, spectrum_of_noise
 
 NoiseName = Literal["auto", "gaussian", "poisson-gaussian", "correlated"]
 NAMES = ("auto", "gaussian", "poisson-gaussian", "correlated")
 
-# White noise on textured pictures: coarseness at most 1.3 in colour, 10 in grey (at sigma 5, 3 at 15);
-# simulated cameras: at least 28.
-_COARSE_IN_COLOUR, _COARSE_IN_GREY = 4.0, 12.0
-_GROWTH = 2.5  # variance from dark to bright; white noise on 40 pictures: under 2 but for a few at sigma 5
+# Coarseness of white noise on 20 textured grey pictures: at most 16 at sigma 2, 12 at 5, 6 at 10; of six
+# simulated cameras in grey: at least 34.  In colour white noise has at most 1.3.
+_COARSE_IN_COLOUR, _COARSE_IN_GREY = 4.0, 20.0
+_GROWTH = 1.8  # variance from dark to bright: Poisson noise at peaks 5 to 100 has at least that
+_SURE = 6.0  # log of the growth over the scatter about the line: Poisson noise has at least 6.8
 _UNEVEN = 1.5  # largest over smallest noise level of the channels
 
 
@@ -35,6 +36,9 @@ class NoiseModel(Protocol):
     @property
     def kind(self) -> str:
         """Its name."""
+
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Whether it can be the noise of (*spatial, channels)."""
 
     def in_units(self, offset: float, scale: float) -> NoiseModel:
         """Return the model for pixels (image - offset) / scale."""
@@ -56,6 +60,10 @@ class White:
 
     def __str__(self) -> str:
         return f"white Gaussian noise, sigma {self.sigma:.4g}"
+
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Whether it can be the noise of (*spatial, channels): always."""
+        return True
 
     def in_units(self, offset: float, scale: float) -> White:
         """Return the model for pixels (image - offset) / scale."""
@@ -82,6 +90,10 @@ class Uneven:
         if self.levels.ndim > 1:
             return f"Gaussian noise, sigma from {self.levels.min():.4g} to {self.levels.max():.4g}"
         return f"white Gaussian noise, sigma {', '.join(f'{v:.4g}' for v in self.levels)}"
+
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Whether it can be the noise of (*spatial, channels)."""
+        return self.levels.shape in ((shape[-1],), (*shape[:-1], 1))
 
     def in_units(self, offset: float, scale: float) -> Uneven:
         """Return the model for pixels (image - offset) / scale."""
@@ -131,9 +143,7 @@ def estimate_noise(
     """
     picture = open_image(image, channel_axis, mask)
     _check_name(noise)
-    model = fit_noise(picture, noise)
-    scale = picture.scale
-    return model.in_units(-picture.offset / scale, 1 / scale)
+    return _in_image_units(picture, fit_noise(picture, noise))
 
 
 def resolve_noise(
@@ -147,32 +157,40 @@ def resolve_noise(
                 f"noise='gaussian', not with noise={noise if isinstance(noise, str) else '...'!r}"
             )
         return _given(picture, sigma)
+    model = _meant(picture, noise)
+    if not model.fits(picture.noisy.shape):
+        raise ValueError(
+            f"this model of noise ({model}) does not fit an image of shape {picture.spatial} with "
+            f"{picture.noisy.shape[-1]} channels; estimate it from an image of the same shape"
+        )
+    return model.in_units(picture.offset, picture.scale)
+
+
+def _meant(picture: Picture, noise: NoiseName | NoiseModel | ArrayLike) -> NoiseModel:
+    """Return the model in the image's units, so that a model found before gives the same bits."""
     if isinstance(noise, str):
         _check_name(noise)
-        return fit_noise(picture, cast(NoiseName, noise))
-    if isinstance(noise, NoiseModel):
-        return noise.in_units(picture.offset, picture.scale)
-    sample = spectrum_of_noise(noise, picture.channel_axis)
-    n_channels = picture.noisy.shape[-1]
-    if len(sample.variances) != n_channels:
-        raise ValueError(
-            f"a sample of noise must have the image's {n_channels} channels, got "
-            f"{len(sample.variances)}"
-        )
-    return sample.in_units(picture.offset, picture.scale)
+        return _in_image_units(picture, fit_noise(picture, cast(NoiseName, noise)))
+    return (
+        noise if isinstance(noise, NoiseModel) else spectrum_of_noise(noise, picture.channel_axis)
+    )
+
+
+def _in_image_units(picture: Picture, model: NoiseModel) -> NoiseModel:
+    return model.in_units(-picture.offset / picture.scale, 1 / picture.scale)
 
 
 def fit_noise(picture: Picture, noise: NoiseName) -> NoiseModel:
     """Estimate a model of the given name, or the one that fits, in the picture's units."""
     large_enough = min(picture.noisy.shape[-3:-1]) >= 32
     if noise in ("auto", "correlated") and (noise == "correlated" or large_enough):
-        spectrum = fit_spectrum(picture)
+        spectrum, coarse = fit_spectrum(picture)
         limit = _COARSE_IN_COLOUR if len(spectrum.variances) >= 3 else _COARSE_IN_GREY
-        if noise == "correlated" or coarseness(spectrum) > limit:
+        if noise == "correlated" or coarse > limit:
             return spectrum
     if noise in ("auto", "poisson-gaussian") and (noise != "auto" or large_enough):
-        model, growth = fit_signal_dependence(picture)
-        if growth > _GROWTH or (noise == "poisson-gaussian" and min(model.gain) > 0.0):
+        model, growth, sure = fit_signal_dependence(picture)
+        if model and (noise != "auto" or (growth > _GROWTH and sure > _SURE)):
             return model
     sigmas = channel_sigmas(picture)
     if noise == "auto" and sigmas.max() > _UNEVEN * sigmas.min() > 0.0:

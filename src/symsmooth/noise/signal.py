@@ -17,6 +17,7 @@ import numpy as np
 import scipy.special
 
 from ..image import Array, Float, Picture
+from ..tiles import Pool
 from .level import patch_variance, sample_patches
 
 _GROUPS = 12  # of patches, by brightness
@@ -29,15 +30,30 @@ _TABLE_END = 400.0  # counts up to which the inverse is a table; its expansion s
 
 @dataclass(frozen=True)
 class PoissonGaussian:
-    """Noise of variance gain * x + offset, x the clean pixel, each given per channel.
+    """Noise of variance gain * x + offset, x the clean pixel, in the image's units, each given per channel.
 
-    In the image's units.  A sensor with gain a, pedestal m and read noise s has offset s^2 - a m.
+    ``black`` is the pixel without light: y = black + gain * Poisson + Gaussian.  If not given it is 0, or
+    where the variance is 0 if that is above.  A sensor with read noise s has offset s^2 - gain * black.
     """
 
     gain: tuple[float, ...]
     offset: tuple[float, ...]
+    black: tuple[float, ...] = ()
 
     kind = "poisson-gaussian"
+
+    def __post_init__(self) -> None:
+        lines = list(zip(self.gain, self.offset, strict=True))
+        if not all(0.0 < a < np.inf and np.isfinite(b) for a, b in lines):
+            raise ValueError(
+                f"gain must be positive and finite, got {self.gain} with offset {self.offset}; "
+                "without gain the noise is Gaussian: give sigma"
+            )
+        black = tuple(
+            max(m, -b / a)
+            for (a, b), m in zip(lines, self.black or (0.0,) * len(lines), strict=True)
+        )
+        object.__setattr__(self, "black", black)
 
     def __str__(self) -> str:
         gains, offsets = (
@@ -45,11 +61,18 @@ class PoissonGaussian:
         )
         return f"Poisson-Gaussian noise, variance {gains} * signal + {offsets}"
 
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Whether it can be the noise of (*spatial, channels)."""
+        return len(self.gain) == shape[-1]
+
     def in_units(self, offset: float, scale: float) -> PoissonGaussian:
         """Return the model for pixels (image - offset) / scale."""
-        gain = tuple(a / scale for a in self.gain)
         moved = zip(self.gain, self.offset, strict=True)
-        return PoissonGaussian(gain, tuple((a * offset + b) / scale**2 for a, b in moved))
+        return PoissonGaussian(
+            tuple(a / scale for a in self.gain),
+            tuple((a * offset + b) / scale**2 for a, b in moved),
+            tuple((m - offset) / scale for m in self.black),
+        )
 
     def whiten(self, noisy: Float) -> Float:
         """Apply the generalised Anscombe transform: noise of variance 1 (*spatial, channels).
@@ -62,25 +85,26 @@ class PoissonGaussian:
 
     def restore(self, denoised: Float) -> Float:
         """Undo it without bias: the signal whose transform has this mean."""
-        channels = zip(self.gain, self.offset, np.moveaxis(denoised, -1, 0), strict=True)
-        return np.stack([_inverse(plane, a, b) for a, b, plane in channels], axis=-1)
+        planes = np.moveaxis(denoised, -1, 0)
+        channels = zip(self.gain, self.offset, self.black, planes, strict=True)
+        restored = [
+            black + gain * _photons(plane, max(gain * black + offset, 0.0) / gain**2)
+            for gain, offset, black, plane in channels
+        ]
+        return np.stack(restored, axis=-1).astype(np.float32)
 
 
-def _inverse(stabilised: Array, gain: float, offset: float) -> Float:
-    """Return E^-1: a table of E[f] over the counts, its expansion beyond.
+def _photons(stabilised: Array, read: float) -> Array:
+    """Return E^-1, the photons whose transform has this mean: a table, its expansion beyond.
 
-    Only gain and offset are known; offset = s^2 - a m is taken for read noise (m = 0) where it is
-    positive and for a pedestal (s = 0) where it is not.
+    ``read`` is the variance of the read noise in photons squared.
     """
-    read = max(offset, 0.0) / gain**2
-    counts, means = _expected_root(round(read, 6))
+    counts, means = _expected_root(float(f"{read:.6g}"))
     table = np.interp(stabilised, means, counts)
     d = np.maximum(stabilised, 1.0)
     root = np.sqrt(1.5)
     expansion = d**2 / 4 + root / (4 * d) - 11 / (8 * d**2) + 5 * root / (8 * d**3) - 0.125 - read
-    signal = np.where(stabilised < means[-1], table, expansion)
-    pedestal = max(-offset, 0.0) / gain
-    return (gain * signal + pedestal).astype(np.float32)
+    return np.where(stabilised < means[-1], table, expansion)
 
 
 @lru_cache(maxsize=16)
@@ -96,26 +120,36 @@ def _expected_root(read: float) -> tuple[Array, Array]:
     return counts, pmf @ (weights @ roots / weights.sum())
 
 
-def fit_signal_dependence(picture: Picture) -> tuple[PoissonGaussian, float]:
-    """Estimate gain and offset of each channel, in the picture's units.
+def fit_signal_dependence(picture: Picture) -> tuple[PoissonGaussian | None, float, float]:
+    """Estimate gain and offset of each channel, in the picture's units; None if the noise does not grow.
 
     Patches are grouped by brightness, each group's variance is estimated as white noise is, and a line
-    is fitted robustly.  Also returned: how many times larger the variance is where the picture is
-    brightest than where it is darkest (5 % and 95 % of the patches), the least of the channels.
+    is fitted robustly.  Also returned, the least of the channels: how many times larger the variance is
+    where the picture is brightest than where it is darkest (5 % and 95 % of the patches), and the
+    logarithm of that over the scatter of the groups about the line, which texture makes large.
     """
-    gains, offsets, growth = [], [], np.inf
+    gains, offsets, growths, sure = [], [], [], []
     for channel in range(picture.noisy.shape[-1]):
         patches = sample_patches(picture, channel)
         means = patches.mean(axis=(1, 2))
         groups = np.array_split(np.argsort(means, kind="stable"), min(_GROUPS, len(means)))
         levels = np.array([means[group].mean() for group in groups])
-        variances = np.array([patch_variance(patches[group]) for group in groups])
+        with Pool(1):  # many small products: threads of the BLAS would only wait for each other
+            variances = np.array([patch_variance(patches[group]) for group in groups])
         gain, offset = fit_line(levels, variances)
+        if gain <= 0.0:
+            return None, 1.0, 0.0
+        offset = max(offset, -gain * float(means.min()))  # no variance is negative
         dark, bright = gain * np.quantile(means, [0.05, 0.95]) + offset
-        growth = min(growth, bright / max(dark, 1e-3 * bright, 1e-30))
+        growths.append(float(bright / max(dark, 1e-3 * bright, 1e-30)))
+        line = np.maximum(gain * levels + offset, 1e-6 * bright)
+        scatter = 1.4826 * np.median(np.abs(np.log(np.maximum(variances, 1e-6 * line) / line)))
+        sure.append(float(np.log(growths[-1]) / max(scatter, 0.03)))
         gains.append(gain)
         offsets.append(offset)
-    return PoissonGaussian(tuple(gains), tuple(offsets)), float(growth)
+    zero = -picture.offset / picture.scale
+    model = PoissonGaussian(tuple(gains), tuple(offsets), (zero,) * len(gains))
+    return model, min(growths), min(sure)
 
 
 def fit_line(levels: Array, variances: Array) -> tuple[float, float]:

@@ -51,12 +51,16 @@ class Correlated:
     def __str__(self) -> str:
         rms = np.sqrt(self.variances.mean(axis=(1, 2)))
         levels = ", ".join(f"{v:.4g}" for v in rms)
-        return f"correlated noise, standard deviation {levels}, {coarseness(self):.0f} x coarse"
+        return f"correlated noise, standard deviation {levels}, {coarseness(self.variances):.0f} x coarse"
 
     @property
     def sigma(self) -> float:
         """Root mean square over all frequencies and channels."""
         return float(np.sqrt(self.variances.mean()))
+
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Whether it can be the noise of (*spatial, channels)."""
+        return len(self.variances) == shape[-1]
 
     def in_units(self, offset: float, scale: float) -> Correlated:
         """Return the model for pixels (image - offset) / scale."""
@@ -110,15 +114,15 @@ def power(variances: Array, shape: tuple[int, ...]) -> Float:
     return np.maximum(found, _FLOOR * variances.mean()).astype(np.float32)
 
 
-def coarseness(model: Correlated) -> float:
+def coarseness(variances: Array) -> Array:
     """Return how many times more noise there is at middle than at high frequencies: 1 if it is white.
 
-    The median of the channels: in colour, texture is in one of them only.
+    Of spectra (..., channels, 8, 8), the median of the channels: in colour, texture is in one of them only.
     """
     order = np.add.outer(np.arange(_SIDE), np.arange(_SIDE))
-    middle = np.median(model.variances[:, (order >= 2) & (order <= 4)], axis=1)
-    high = np.median(model.variances[:, order >= 9], axis=1)
-    return float(np.median(middle / np.maximum(high, 1e-30)))
+    middle = np.median(variances[..., (order >= 2) & (order <= 4)], axis=-1)
+    high = np.median(variances[..., order >= 9], axis=-1)
+    return np.median(middle / np.maximum(high, 1e-30), axis=-1)
 
 
 def spectrum_of_noise(sample: ArrayLike, channel_axis: int | None = None) -> Correlated:
@@ -145,16 +149,25 @@ def spectrum_of_noise(sample: ArrayLike, channel_axis: int | None = None) -> Cor
     return Correlated(_known_floor(variances), transform)
 
 
-def fit_spectrum(picture: Picture) -> Correlated:
-    """Estimate the spectrum of the noise, in the picture's units.
+def fit_spectrum(picture: Picture) -> tuple[Correlated, float]:
+    """Estimate the spectrum of the noise, in the picture's units, and how coarse it is at least.
 
     A block is used if the blocks around it are flat (never by its own energy, which would choose
     blocks of little noise); of its coefficients' squares the largest are left out; brightness classes
     are estimated apart and the median taken, a lower quantile in the first channel, where texture is.
     What is uniform in a block cannot be seen: it is extrapolated.
+
+    Also returned: the second lowest :func:`coarseness` of the classes.  Noise is coarse at all
+    brightnesses, texture seldom covers them all.
     """
     transform = decorrelate(picture.noisy, 0.0)
     planes = _planes(picture)
+    if not planes:
+        smallest = min(picture.noisy.shape[-3:-1])
+        raise ValueError(
+            f"correlated noise cannot be estimated from {smallest} pixels, it takes {_SIDE} by "
+            f"{_SIDE}; give a sample of the noise"
+        )
     stride = 2 if sum(plane.size for plane in planes) < _LARGEST // 4 else 4
     blocks, texture = [], []
     for plane in planes:
@@ -165,7 +178,7 @@ def fit_spectrum(picture: Picture) -> Correlated:
     brightness = all_blocks[:, 0, 0, 0]
     order = np.argsort(brightness, kind="stable")
     groups = []
-    for group in np.array_split(order, _BRIGHTNESSES):
+    for group in np.array_split(order, min(_BRIGHTNESSES, len(order))):
         count = max(round(_FLATTEST * len(group)), min(len(group), 40))
         flat = group[np.argsort(all_texture[group], kind="stable")[:count]]
         squares = np.sort(all_blocks[flat] ** 2, axis=0)
@@ -173,7 +186,9 @@ def fit_spectrum(picture: Picture) -> Correlated:
         groups.append(squares[:kept].mean(axis=0) / _KEPT_SQUARE)
     variances = np.median(groups, axis=0)
     variances[0] = np.quantile(np.array(groups)[:, 0], 1 / 3, axis=0)
-    return Correlated(_known_floor(_SURPLUS**2 * _extrapolated(variances)), transform)
+    coarse = np.sort(coarseness(np.array(groups)))[:2].max()
+    model = Correlated(_known_floor(_SURPLUS**2 * _extrapolated(variances)), transform)
+    return model, float(coarse)
 
 
 def _planes(picture: Picture) -> list[Float]:

@@ -38,7 +38,30 @@ def png_uri(png: bytes) -> str:
     return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
 
 
-def strip(title: str, panels: Sequence[Panel], *, other: str = "") -> Html:
+def webp_uri(pixels: Array, quality: int | None = None) -> str:
+    """Return grey or colour pixels, 0 to 1 (clipped), as a WebP data URI; None loses nothing."""
+    from PIL import Image
+
+    levels = np.rint(np.clip(np.asarray(pixels, np.float32), 0.0, 1.0) * 255).astype(np.uint8)
+    image = Image.fromarray(levels).convert("RGB")
+    out = io.BytesIO()
+    if quality is None:
+        image.save(out, "WEBP", lossless=True, quality=60, method=3)
+    else:
+        image.save(out, "WEBP", quality=quality, method=3)
+    return "data:image/webp;base64," + base64.b64encode(out.getvalue()).decode("ascii")
+
+
+def strip(
+    title: str,
+    panels: Sequence[Panel],
+    *,
+    other: str = "",
+    below: Sequence[Panel] = (),
+    below_title: str = "",
+    ratio: float = 1.0,
+    large: bool = False,
+) -> Html:
     """Return a strip of panels.
 
     Parameters
@@ -49,7 +72,14 @@ def strip(title: str, panels: Sequence[Panel], *, other: str = "") -> Html:
         Of one size.
     other : str
         What the panels can be switched to; "" if to nothing.
+    below, below_title : sequence of Panel, str
+        More panels in a row of their own; they zoom with the others.
+    ratio : float
+        Width over height of the pictures.
+    large : bool
+        Whether the pictures are what the page is about: larger, and two laid over each other at once.
     """
+    every = [*panels, *below]
     switchable = bool(other) and any(panel.other for panel in panels)
     buttons = [
         _button("zoom-in", "+", "Zoom in"),
@@ -57,9 +87,14 @@ def strip(title: str, panels: Sequence[Panel], *, other: str = "") -> Html:
         _button("reset", "1:1", "Show the whole pictures"),
         _button("swap", f"Show {other}", None, aria_pressed="false") if switchable else None,
         _button("overlay", "Lay two over each other", None, aria_expanded="false")
-        if len(panels) > 1
+        if len(every) > 1
         else None,
     ]
+    overlay = (
+        _overlay(every, (0, 1) if large else (min(1, len(panels) - 1), len(panels) - 1))
+        if len(every) > 1
+        else None
+    )
     return element(
         "div",
         element(
@@ -70,10 +105,33 @@ def strip(title: str, panels: Sequence[Panel], *, other: str = "") -> Html:
             ),
             class_="strip-head",
         ),
+        overlay if large else None,
         element("div", [_figure(panel) for panel in panels], class_="panels"),
-        _overlay(panels) if len(panels) > 1 else None,
-        class_="strip",
+        element("p", below_title, class_="strip-title") if below_title else None,
+        element("div", [_figure(panel) for panel in below], class_="panels") if below else None,
+        None if large else overlay,
+        class_="strip large" if large else "strip",
+        style=None if ratio == 1.0 else f"--ratio: {ratio:.4f}",
         data_viewer=True,
+        data_open=large,
+    )
+
+
+def thumbnails(title: str, panels: Sequence[Panel]) -> Html:
+    """Return a row of small pictures, enlarged pixel by pixel, labels below."""
+    figures = [
+        element(
+            "figure",
+            element("img", src=panel.uri, alt="", decoding="async"),
+            element("figcaption", panel.label),
+        )
+        for panel in panels
+    ]
+    return element(
+        "div",
+        element("p", title, class_="strip-title"),
+        element("div", figures, class_="thumbs"),
+        class_="thumbnails",
     )
 
 
@@ -103,7 +161,7 @@ def _figure(panel: Panel) -> Html:
     return element("figure", frame, caption)
 
 
-def _overlay(panels: Sequence[Panel]) -> Html:
+def _overlay(panels: Sequence[Panel], sides: tuple[int, int]) -> Html:
     def choose(name: str, chosen: int) -> Html:
         options = [
             element("option", panel.label, value=n, selected=n == chosen)
@@ -111,15 +169,14 @@ def _overlay(panels: Sequence[Panel]) -> Html:
         ]
         return element("label", f"{name} ", element("select", options, data_side=name.lower()))
 
-    last = len(panels) - 1
     return element(
         "div",
-        element("div", choose("Left", min(1, last)), choose("Right", last), class_="sides"),
+        element("div", choose("Left", sides[0]), choose("Right", sides[1]), class_="sides"),
         element(
             "div",
             element("img", alt="left picture", data_layer="left", draggable="false"),
             element("img", alt="right picture", data_layer="right", draggable="false"),
-            element("i", class_="divider"),
+            element("i", class_="divider", title="Drag, or use the slider below"),
             class_="lens large",
             tabindex="0",
             role="group",

@@ -14,6 +14,8 @@ from functools import cached_property
 from html import escape
 from typing import Any, Literal
 
+from ..figures import MissingMatplotlib as MissingMatplotlib
+from ..figures import require_matplotlib
 from .markup import Html
 
 Look = Literal["line", "points", "paper", "dashed", "steps", "faint"]
@@ -36,10 +38,7 @@ _COLOURS = {
     "series-10": ("#1a0101", "#52606d"),
 }
 N_SERIES = 10
-
-
-class MissingMatplotlib(ValueError):
-    """Plots are asked for and matplotlib is not installed."""
+_LEGEND_WIDTH = 80  # letters, a handle counts for six
 
 
 @dataclass(frozen=True)
@@ -114,16 +113,6 @@ class Plot:
         return out.getvalue()
 
 
-def require_matplotlib() -> None:
-    """Say what to install if plots cannot be drawn."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise MissingMatplotlib(
-            "plots need matplotlib, which is not installed; run: pip install 'symsmooth[repro]'"
-        ) from error
-
-
 def _draw(plot: Plot, colours: dict[str, str]) -> Any:
     """Return a matplotlib figure."""
     require_matplotlib()
@@ -164,6 +153,8 @@ def _draw(plot: Plot, colours: dict[str, str]) -> Any:
         handles = [h for h in handles if not str(h.get_label()).startswith("_")]
         if handles:
             columns = min(len(handles), 5 if len(handles) > 4 else 4)
+            longest = max(len(str(handle.get_label())) for handle in handles)
+            columns = max(min(columns, _LEGEND_WIDTH // (longest + 6)), 1)
             figure.legend(
                 handles=handles,
                 loc="outside lower center",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -70,7 +71,11 @@ class Table:
 
     def to_html(self) -> Html:
         """Return the table with differences coloured by size; wide ones scroll by themselves."""
-        head = [element("th", prose(name), scope="col") for name in self.head]
+        texts = [any(_is_text(row[n]) for row in self.rows) for n in range(self._width)]
+        head = [
+            element("th", prose(name), scope="col", class_="text" if text else None)
+            for name, text in zip(self.head, texts, strict=True)
+        ]
         rows = [
             element("tr", [self._cell(value, first=n == 0) for n, value in enumerate(row)])
             for row in self.rows
@@ -137,7 +142,7 @@ class Table:
         if first:
             return element("th", self._text(value), scope="row")
         if not isinstance(value, Compared):
-            numeric = isinstance(value, (int, float))
+            numeric = not _is_text(value)
             return element("td", self._text(value), class_="number" if numeric else None)
         if value.ours is None:
             ours: Child = element("span", value.why or "-", class_="absent")
@@ -153,6 +158,11 @@ class Table:
         shade = f"level-{'down' if level < 0 else 'up'}-{abs(level)}" if level else ""
         inner = element("div", *below, class_="below") if any(below) else None
         return element("td", ours, inner, class_=f"number compared {shade}".strip())
+
+
+def _is_text(value: Value) -> bool:
+    """Whether a cell is words; numbers that were made strings, such as 12 %, are none."""
+    return isinstance(value, str) and bool(re.search(r"[^\d\s.+%\N{MINUS SIGN}-]", value))
 
 
 def _legend() -> Html:

@@ -16,6 +16,8 @@
       strip.style.setProperty("--x", state.x);
       strip.style.setProperty("--y", state.y);
       strip.classList.toggle("zoomed", state.zoom > 1);
+      const shown = lenses[0].clientWidth * state.zoom * devicePixelRatio;
+      strip.classList.toggle("reduced", shown < images[0].naturalWidth);
     };
     // The point (u, v) of the frame, 0 to 1, stays where it is.
     const zoom = (factor, u = 0.5, v = 0.5) => {
@@ -45,6 +47,7 @@
         const layer = overlay.querySelector(`[data-layer=${side}]`);
         layer.src = chosen.src;
         layer.alt = chosen.alt;
+        overlay.querySelector(`.tag.${side}`).textContent = chosen.closest("figure").querySelector("b").textContent;
       }
     };
     const swap = (button) => {
@@ -124,15 +127,37 @@
       left.before(clip);
       clip.append(left);
       clip.before(right);
+      for (const side of ["left", "right"]) {
+        const tag = document.createElement("span");
+        tag.className = `tag ${side}`;
+        right.parentElement.append(tag);
+      }
       const range = overlay.querySelector("input");
+      const divider = overlay.querySelector(".divider");
       const split = () => {
         overlay.style.setProperty("--split", `${range.value}%`);
         clip.style.clipPath = `inset(0 ${100 - range.value}% 0 0)`;
       };
       range.addEventListener("input", split);
+      divider.addEventListener("pointerdown", (event) => {
+        event.stopPropagation(); // the picture below neither zooms nor moves
+        event.preventDefault();
+        divider.setPointerCapture(event.pointerId);
+        range.focus({ preventScroll: true, focusVisible: false }); // arrows go on from here
+      });
+      divider.addEventListener("pointermove", (event) => {
+        if (!divider.hasPointerCapture(event.pointerId)) return;
+        const box = right.parentElement.getBoundingClientRect();
+        range.value = clamp((100 * (event.clientX - box.left)) / box.width, 0, 100);
+        split();
+      });
       for (const select of overlay.querySelectorAll("select")) select.addEventListener("change", layers);
       split();
+      if ("open" in strip.dataset) actions.overlay(strip.querySelector("[data-do=overlay]"));
     }
+    images[0].addEventListener("load", show);
+    addEventListener("resize", show);
+    show();
   };
   document.querySelectorAll("[data-viewer]").forEach(view);
 

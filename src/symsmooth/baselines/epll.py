@@ -1,0 +1,213 @@
+"""EPLL: the picture near the noisy one whose patches are all likely under a Gaussian mixture."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..channels import decorrelate, mix
+from ..image import Array, Float, Picture, open_image
+from ..noise import contrast, resolve_sigma
+from ..options import check_at_least_one, make_rng
+from ..tiles import Pool, Progress
+from .gaussian import NoisyPrior, PatchPrior, em_step, first_prior
+from .natural import NATURAL_CONTRAST, NATURAL_SIDE, natural_prior
+from .overlap import coverage, filter_patches, mirror, take_patches, unmirror
+
+_BETAS = (1.0, 4.0, 8.0, 16.0, 32.0)  # times 1 / sigma^2
+_FIDELITY = 0.8  # lambda, times sigma^2, for each patch that covers a pixel
+_LEARNED_SIDE = 5
+_PATCHES_PER_COMPONENT = 150
+_MOST_COMPONENTS = 100
+_MOST_PATCHES = 60_000  # that a mixture is learned from
+_EM_STEPS = 20
+_FLOOR = 1.0 / 56.0  # of learned eigenvalues' roots, in units of the picture's contrast
+
+
+def denoise_epll(
+    image: ArrayLike,
+    sigma: float | None = None,
+    *,
+    prior: Literal["natural", "noisy", "pilot"] | ArrayLike = "natural",
+    patch_size: int | None = None,
+    n_components: int | None = None,
+    channel_axis: int | None = None,
+    mask: ArrayLike | None = None,
+    rng: int | np.random.Generator | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Array:
+    """Denoise with EPLL, expected patch log likelihood.
+
+    Parameters
+    ----------
+    image : array_like
+        2-D or 3-D (a volume is denoised slice by slice), plus channels if ``channel_axis`` is given.
+    sigma : float or None
+        Standard deviation of the white noise, in the units of the image; None estimates it.
+    prior : {"natural", "noisy", "pilot"} or array_like
+        What the mixture was learned from: natural pictures (it comes with the package), the noisy
+        image itself, its BM3D estimate, or a given image of the same shape and units.
+    patch_size : int or None
+        Side of the patches; None takes 8 for the natural prior (which has no other), else 5.
+    n_components : int or None
+        Components of a mixture that is learned; None takes one for 150 patches, at most 100.
+    channel_axis : int or None
+        Axis of the channels.
+    mask : array_like of bool or None
+        True where a pixel is missing; non-finite pixels are missing too.
+    rng : int, Generator or None
+        Seed of a mixture that is learned.
+    workers : int or None
+        Threads; None takes all cores.
+    progress : callable or None
+        Called as ``progress(stage, done, total)``.
+
+    Returns
+    -------
+    ndarray
+        Same shape and dtype as the image.
+
+    Notes
+    -----
+    Minimises lambda/2 |x - y|^2 - sum_j log p(P_j x), lambda = d / sigma^2, by half-quadratic
+    splitting: for beta = 1, 4, 8, 16, 32 over sigma^2, z_j is the MAP estimate of the patch P_j x
+    with noise 1/beta under its most likely component, then
+    x = (lambda y + beta sum_j P_j' z_j) / (lambda + beta sum_j P_j' P_j).
+    The means of patches are taken off before and put back after.  The natural prior is scaled to the
+    contrast sqrt(var(y) - sigma^2), so that units do not matter.
+
+    References
+    ----------
+    D. Zoran, Y. Weiss, "From learning models of natural image patches to whole image restoration",
+    ICCV 2011, doi:10.1109/ICCV.2011.6126278.
+
+    Examples
+    --------
+    >>> import numpy as np, symsmooth
+    >>> noisy = np.random.default_rng(0).normal(100.0, 20.0, (32, 32))
+    >>> bool(symsmooth.denoise_epll(noisy, 20.0).std() < 6.0)
+    True
+    """
+    picture = open_image(image, channel_axis, mask)
+    sigma = resolve_sigma(picture, sigma)
+    check_at_least_one("patch_size", patch_size)
+    check_at_least_one("n_components", n_components)
+    learned_from = _guide(prior, picture)
+    if isinstance(prior, str) and prior == "natural" and patch_size not in (None, NATURAL_SIDE):
+        raise ValueError(f"patch_size of the natural prior is {NATURAL_SIDE}, got {patch_size}")
+    generator = make_rng(rng)
+    if sigma == 0.0:
+        return picture.restore(picture.noisy)
+    transform = decorrelate(picture.noisy, sigma)
+    noisy = mix(picture.noisy, transform)
+    spread = contrast(noisy[..., 0], sigma) * sigma
+    with Pool(workers, progress) as pool:
+        if isinstance(prior, str) and prior == "pilot":
+            learned_from = _pilot(picture, sigma, pool)
+        if learned_from is None:
+            priors = [natural_prior().scaled(spread / NATURAL_CONTRAST)] * noisy.shape[-1]
+        else:
+            side = patch_size or _LEARNED_SIDE
+            floor = (_FLOOR * spread) ** 2
+            guide = mix(learned_from, transform)
+            priors = [
+                learn(guide[..., c], side, n_components, floor, generator, pool)
+                for c in range(noisy.shape[-1])
+            ]
+        denoised = np.empty_like(noisy)
+        for at in np.ndindex(*picture.spatial[:-2]):
+            for c, own in enumerate(priors):
+                denoised[(*at, ..., c)] = solve(
+                    noisy[(*at, ..., c)], picture.usable[at], sigma, own, pool
+                )
+    return picture.restore(mix(denoised, transform.T))
+
+
+def solve(noisy: Float, usable: Float, sigma: float, prior: PatchPrior, pool: Pool) -> Float:
+    """Return the plane (y, x) that half-quadratic splitting finds."""
+    side = round(prior.means.shape[1] ** 0.5)
+    shape, noisy, usable = noisy.shape, mirror(noisy, side), mirror(usable, side)
+    covered = coverage(noisy.shape, side)
+    fidelity = np.float32(_FIDELITY) * covered * usable  # lambda sigma^2; missing pixels have none
+    clean = noisy
+    for number, beta in enumerate(_BETAS, start=1):
+        model = NoisyPrior(prior, sigma**2 / beta)
+        total = filter_patches(
+            clean, side, partial(most_likely_patches, model), pool,
+            f"step {number} of {len(_BETAS)}",
+        )  # fmt: skip
+        share = np.float32(beta)
+        clean = (fidelity * noisy + share * total) / (fidelity + share * covered)
+    return unmirror(clean, shape)
+
+
+def most_likely_patches(model: NoisyPrior, patches: Float) -> Float:
+    """Return the MAP estimates of patches (m, d) under their most likely components."""
+    means = patches.mean(axis=1, keepdims=True)
+    centred = patches - means
+    return model.map_estimate(centred, model.most_likely(centred)) + means
+
+
+def learn(
+    guide: Float,
+    side: int,
+    n_components: int | None,
+    floor: float,
+    rng: np.random.Generator,
+    pool: Pool,
+) -> PatchPrior:
+    """Return a mixture learned from the zero-mean patches of a channel (*spatial)."""
+    planes = guide.reshape(-1, *guide.shape[-2:])
+    each = max(1, _MOST_PATCHES // len(planes))
+    patches = np.concatenate([_sample(mirror(p, side), side, each, rng) for p in planes])
+    patches -= patches.mean(axis=1, keepdims=True)
+    if n_components is None:
+        n_components = min(_MOST_COMPONENTS, max(1, len(patches) // _PATCHES_PER_COMPONENT))
+    prior = first_prior(patches, n_components, floor, rng)
+    for _ in range(_EM_STEPS):
+        prior, _ = em_step(patches, prior, floor, pool)
+    return prior
+
+
+def _sample(plane: Float, side: int, most: int, rng: np.random.Generator) -> Float:
+    """Return at most so many patches of a plane, drawn at random if there are more."""
+    windows = np.lib.stride_tricks.sliding_window_view(plane, (side, side))
+    count = windows.shape[0] * windows.shape[1]
+    if count <= most:
+        return take_patches(plane, side)
+    ys, xs = np.divmod(np.sort(rng.choice(count, most, replace=False)), windows.shape[1])
+    return windows[ys, xs].reshape(most, -1)
+
+
+def _guide(prior: str | ArrayLike, picture: Picture) -> Float | None:
+    """Return the pixels a mixture is to be learned from, or None for the one that is shipped."""
+    if isinstance(prior, str):
+        if prior not in ("natural", "noisy", "pilot"):
+            raise ValueError(
+                f"prior must be 'natural', 'noisy', 'pilot' or an image, got {prior!r}"
+            )
+        return picture.noisy if prior == "noisy" else None
+    given = np.asarray(prior)
+    shape = picture.in_axes(picture.noisy).shape
+    if given.shape != shape:
+        raise ValueError(f"prior must have the image's shape {shape}, got {given.shape}")
+    if picture.channel_axis is None:
+        given = given[..., np.newaxis]
+    else:
+        given = np.moveaxis(given, picture.channel_axis, -1)
+    return ((given - picture.offset) / picture.scale).astype(np.float32)
+
+
+def _pilot(picture: Picture, sigma: float, pool: Pool) -> Float:
+    """Return the BM3D estimate (*spatial, channels), without units."""
+    from .bm3d import denoise_bm3d
+
+    return denoise_bm3d(
+        picture.noisy, sigma, channel_axis=-1,
+        mask=None if picture.valid is None else ~picture.valid,
+        workers=pool.workers, progress=pool.progress,
+    )  # fmt: skip
