@@ -35,6 +35,8 @@ class Picture:
     channel_axis : int or None
     wrap : callable
         Makes an array what the image was: an xarray.DataArray, a torch tensor.
+    whole : Picture or None
+        What this is a piece of, or a sample of it.
     """
 
     original: Array
@@ -44,6 +46,12 @@ class Picture:
     scale: float
     channel_axis: int | None
     wrap: Callable[[Array], Any] = np.asarray
+    whole: Picture | None = None
+
+    @property
+    def scene(self) -> Picture:
+        """What is looked at for choices that hold for the whole: this picture if it is no piece."""
+        return self.whole or self
 
     @property
     def spatial(self) -> tuple[int, ...]:
@@ -87,6 +95,17 @@ class Picture:
         return np.ascontiguousarray(np.moveaxis(pixels, -1, self.channel_axis))
 
 
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A piece of a larger image, to be denoised as it would be there: an array that knows the whole."""
+
+    pixels: Array
+    whole: Picture  # or a sample of it, with as many spatial axes
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self.pixels, dtype, copy=copy)
+
+
 def open_image(
     image: ArrayLike, channel_axis: int | None = None, mask: ArrayLike | None = None
 ) -> Picture:
@@ -96,8 +115,8 @@ def open_image(
     ----------
     image : array_like
         2-D, or 3-D (a volume), plus a channel axis if ``channel_axis`` is given; any real dtype
-        but bool.  Non-finite pixels, and masked ones of a masked array, are missing.  What an
-        xarray.DataArray or a torch tensor was given for comes back as one.
+        but bool.  Non-finite pixels, and masked ones of a masked array, are missing.  For an
+        xarray.DataArray or a torch tensor ``restore`` returns one; a Piece has the units of its whole.
     channel_axis : int or None
         The axis of the channels; None if there is none.
     mask : array_like of bool or None
@@ -106,7 +125,8 @@ def open_image(
     image, wrap = unwrap(image)
     pixels = _check_pixels(image, channel_axis)
     valid = _find_valid(image, pixels, channel_axis, mask)
-    offset, scale = _units(pixels, valid)
+    whole = image.whole if isinstance(image, Piece) else None
+    offset, scale = _units(pixels, valid) if whole is None else (whole.offset, whole.scale)
     work: Any = np.float64
     if pixels.dtype.itemsize <= 2 or pixels.dtype == np.float32:
         work = np.float32
@@ -116,7 +136,7 @@ def open_image(
     noisy = np.ascontiguousarray(noisy, dtype=np.float32)
     if valid is not None:
         noisy = fill_missing(noisy, valid)
-    return Picture(pixels, noisy, valid, offset, scale, channel_axis, wrap)
+    return Picture(pixels, noisy, valid, offset, scale, channel_axis, wrap, whole)
 
 
 def unwrap(image: Any) -> tuple[Any, Callable[[Array], Any]]:

@@ -22,37 +22,41 @@ from .image import Array
 Parameters = ParamSpec("Parameters")
 
 
-def _lazy(name: str, function: Callable[Parameters, Array]) -> Callable[Parameters, Array]:
+def _lazy(function: Callable[Parameters, Array]) -> Callable[Parameters, Array]:
     """Return the method with dask arrays, and DataArrays of them, denoised in blocks, lazily."""
+    name = function.__name__.removeprefix("denoise_")
 
     @functools.wraps(function)
     def method(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
         image: Any = args[0] if args else kwargs.get("image")
-        library = type(image).__module__.partition(".")[0]
-        inside = image.data if library == "xarray" and hasattr(image, "dims") else image
-        if type(inside).__module__.partition(".")[0] != "dask":
+        pixels = image.data if _is_from("xarray", image) and hasattr(image, "dims") else image
+        if not _is_from("dask", pixels):
             return function(*args, **kwargs)
         options: dict[str, Any] = dict(zip(("image", "sigma"), args, strict=False)) | kwargs
         del options["image"]
-        denoised = denoise_blocks(inside, name, **options)
-        return denoised if inside is image else image.copy(data=denoised)
+        denoised = denoise_blocks(pixels, name, **options)
+        return denoised if pixels is image else image.copy(data=denoised)
 
     method.__module__ = __name__  # where pickle finds it
     return method
 
 
-denoise = _lazy("denoise", automatic.denoise)
-denoise_gaussian = _lazy("gaussian", filters.denoise_gaussian)
-denoise_bilateral = _lazy("bilateral", filters.denoise_bilateral)
-denoise_nlm = _lazy("nlm", filters.denoise_nlm)
-denoise_lark = _lazy("lark", filters.denoise_lark)
-denoise_gsf = _lazy("gsf", gsf.denoise_gsf)
-denoise_gsfw = _lazy("gsfw", gsfw.denoise_gsfw)
-denoise_bm3d = _lazy("bm3d", bm3d.denoise_bm3d)
-denoise_nl_bayes = _lazy("nl_bayes", nl_bayes.denoise_nl_bayes)
-denoise_epll = _lazy("epll", epll.denoise_epll)
-denoise_ple = _lazy("ple", ple.denoise_ple)
-denoise_glide = _lazy("glide", glide.denoise_glide)
+def _is_from(library: str, value: object) -> bool:
+    return type(value).__module__.partition(".")[0] == library
+
+
+denoise = _lazy(automatic.denoise)
+denoise_gaussian = _lazy(filters.denoise_gaussian)
+denoise_bilateral = _lazy(filters.denoise_bilateral)
+denoise_nlm = _lazy(filters.denoise_nlm)
+denoise_lark = _lazy(filters.denoise_lark)
+denoise_gsf = _lazy(gsf.denoise_gsf)
+denoise_gsfw = _lazy(gsfw.denoise_gsfw)
+denoise_bm3d = _lazy(bm3d.denoise_bm3d)
+denoise_nl_bayes = _lazy(nl_bayes.denoise_nl_bayes)
+denoise_epll = _lazy(epll.denoise_epll)
+denoise_ple = _lazy(ple.denoise_ple)
+denoise_glide = _lazy(glide.denoise_glide)
 
 METHODS: Mapping[str, Callable[..., Array]] = MappingProxyType(
     {

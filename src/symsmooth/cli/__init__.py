@@ -138,7 +138,7 @@ def denoise(
         def work_on(source: Path) -> list[str]:
             with _progress_bar(source.name, show_bar) as progress:
                 heeding = work.stopping(stop, progress) if jobs > 1 else progress
-                how = pieces.How(resume, scheduler)
+                how = pieces.How(resume, scheduler, tell)
                 with pieces.opened(source, plan.targets[source], scheduler) as large:
                     if large is None:
                         report = work.denoise_file(source, plan.targets[source], job, heeding)

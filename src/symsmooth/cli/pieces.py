@@ -16,14 +16,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .cluster import connected
 from .options import UsageError
-from .work import Job, Progress, Report
+from .work import Job, Progress, Report, within
 
 if TYPE_CHECKING:
-    from ..blocks import Grid, Index, Recipe
+    from ..blocks import Recipe, Scene
     from ..files import ImageFile
-    from ..files.regions import Source
+    from ..files.regions import Source, Target
     from ..files.stacks import Stack
+    from ..grid import Box, Grid, Index
 
 _LARGE = 2**28  # bytes of pixels from which an image is taken box by box
 _IN_PIECES = ("TIFF", "ZARR", "NPY")
@@ -35,14 +37,16 @@ class How:
 
     resume: bool
     scheduler: str
+    tell: Callable[[str], object]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a task must know; may be sent to another process."""
+    """All that a box must know; may be sent to another process."""
 
     source: Source
     recipe: Recipe
+    scene: Scene
     grid: Grid
     plain: tuple[int, ...]  # axes along which every place is a picture of its own
     colours: slice  # of the channel axis: all but alpha
@@ -52,25 +56,26 @@ class Plan:
         """Return a denoised box with its halo; alpha stays as it is."""
         import numpy as np
 
-        box = self.grid.outer(index)
-        pixels = self.source.read(box)
-        place = tuple(0 if axis in self.plain else slice(None) for axis in range(pixels.ndim))
-        piece = pixels[place]
-        axis = self.recipe.channel_axis
-        colours = (slice(None),) * (0 if axis is None else axis) + (self.colours,)
+        pixels = self.grid.prepare(self.source.read(self.grid.outer(index)))
+        piece = _picture(pixels, self.plain, self.recipe.channel_axis, self.colours)
         start = [part.start for part in self.grid.inner(index)]
-        found = self.recipe.apply(np.ascontiguousarray(piece[colours]), start, progress=progress)
-        piece[colours] = found
+        piece[...] = self.recipe.apply(
+            self.scene, np.ascontiguousarray(piece), start, progress=progress
+        )
         return pixels
 
-    def write(self, target: Any, index: Index, parts: list[Any]) -> None:
+    def write(self, target: Target, index: Index, parts: list[Any]) -> None:
         """Blend a box and write it, unless the target has become another run's."""
-        from ..files._targets import lines_of
-
-        header = lines_of(target._log)[:1]
-        if not header or header[0].get("key") != self.key:
+        if target.key != self.key:
             raise RuntimeError("the output was taken over by another run")
-        target.write(self.grid.inner(index), self.grid.blend(index, parts))
+        pixels = self.grid.blend(index, parts, self.source.dtype)
+        target.write(self.grid.inner(index), pixels)
+
+
+def _picture(pixels: Any, plain: tuple[int, ...], channels: int | None, colours: slice) -> Any:
+    """Return a view of a box: one picture, its channels without alpha."""
+    view = pixels[tuple(0 if axis in plain else slice(None) for axis in range(pixels.ndim))]
+    return view if channels is None else view[(slice(None),) * channels + (colours,)]
 
 
 @contextmanager
@@ -86,19 +91,17 @@ def opened(path: Path, target: Path, scheduler: str) -> Iterator[Source | None]:
     except FileError:
         if scheduler:
             raise
-        source = None
-    if source is not None and not scheduler and source.nbytes <= _LARGE:
-        source.close()
-        source = None
+        source = None  # read whole, or refused there
     try:
-        yield source
+        small = source is not None and not scheduler and source.nbytes <= _LARGE
+        yield None if small else source
     finally:
         if source is not None:
             source.close()
 
 
 def denoise(source: Source, target: Path, job: Job, progress: Progress | None, how: How) -> Report:
-    """Estimate the noise once, then denoise box by box; memory does not grow with the image's height."""
+    """Look at the whole once, then denoise box by box; memory does not grow with the image's height."""
     from .. import __version__
     from ..files import check_writable
     from ..files.regions import create_target
@@ -107,20 +110,41 @@ def denoise(source: Source, target: Path, job: Job, progress: Progress | None, h
     image, stack = _like(source, job)
     target.parent.mkdir(parents=True, exist_ok=True)
     check_writable(target, image)
-    plan = _plan(source, target, image, stack, job)
-    if how.scheduler and any(_chunks(source, True)[axis] > 1 for axis in plan.plain):
-        raise UsageError(f"{source.path}: its chunks span several pictures; store each in its own")
-    with create_target(target.resolve(), source, resume=how.resume, key=plan.key) as result:
-        todo = [i for i in plan.grid.indices if not result.is_done(plan.grid.inner(i))]
-        run = _on_cluster(how.scheduler) if how.scheduler else _here
-        run(plan, result, todo, progress)
-        level = plan.recipe.level
-        result.finish(f"symsmooth {__version__}: {job.method}, noise {level}, in boxes")
-    sigma = level if isinstance(level, float) else getattr(level, "sigma", None)
-    learned = {} if sigma is not None else {"noise": str(level)}
+    with connected(how.scheduler) as client:
+        plan = _plan(source, target, image, stack, job, bool(how.scheduler))
+        noise = plan.scene.noise
+        with create_target(
+            target.resolve(), source, resume=how.resume, keep=True, key=plan.key
+        ) as result:
+            boxes = plan.grid.indices
+            todo = [index for index in boxes if not result.is_done(plan.grid.inner(index))]
+            with _telling_what_is_kept(result, len(boxes), how.tell):
+                if client is None:
+                    _here(plan, result, todo, progress)
+                else:
+                    client.run(plan, result, todo, progress)
+            result.finish(f"symsmooth {__version__}: {job.method}, noise {noise}, in boxes")
+    sigma = noise if isinstance(noise, float) else getattr(noise, "sigma", None)
+    learned = {} if sigma is not None else {"noise": str(noise)}
+    parameters = {**job.options, **learned, "boxes": len(boxes)}
     seconds = time.perf_counter() - begun
-    parameters = {**job.options, **learned, "boxes": len(plan.grid.indices)}
     return Report(source.path, target, image, stack, 1, job, sigma, parameters, seconds)
+
+
+@contextmanager
+def _telling_what_is_kept(
+    target: Target, n_boxes: int, tell: Callable[[str], object]
+) -> Iterator[None]:
+    """Say, if it ends early, that it can be gone on with; before the first box nothing is kept."""
+    try:
+        yield
+    except BaseException:
+        done = target.n_done
+        if done:
+            tell(f"{done} of {n_boxes} boxes are done and kept; add --resume to go on from there")
+        else:
+            target.abandon()
+        raise
 
 
 def _like(source: Source, job: Job) -> tuple[ImageFile, Stack]:
@@ -137,52 +161,39 @@ def _like(source: Source, job: Job) -> tuple[ImageFile, Stack]:
     return image, cut(image, job.third)
 
 
-def _plan(source: Source, target: Path, image: ImageFile, stack: Stack, job: Job) -> Plan:
-    """Say how the image is cut into boxes and find its noise."""
-    from ..blocks import Recipe, make_grid
+def _plan(
+    source: Source, target: Path, image: ImageFile, stack: Stack, job: Job, remote: bool
+) -> Plan:
+    """Say how the image is cut into boxes and look at it."""
+    from .. import __version__
+    from ..blocks import Recipe
+    from ..files.regions import target_chunks
+    from ..grid import make_grid
 
     whole = [isinstance(part, slice) for part in stack.pieces[0]]
     plain = tuple(axis for axis, kept in enumerate(whole) if not kept)
-    channels = image.channel_axis
-    joint = () if channels is None else (channels % len(whole),)
+    joint = () if image.channel_axis is None else (image.channel_axis % len(whole),)
     spatial = [axis for axis, kept in enumerate(whole) if kept and axis not in joint]
-    aligned = target.suffix.lower() == ".zarr"
-    chunks = [n if aligned or n <= 512 else 1 for n in _chunks(source, aligned)]
+    chunks = list(target_chunks(target, source))
+    if target.suffix.lower() != ".zarr":  # boxes may share strips and tiles: one process writes
+        chunks = [n if n <= 512 else 1 for n in chunks]
+    elif remote and any(chunks[axis] > 1 for axis in plain):
+        raise UsageError(f"{source.path}: its chunks span several pictures; store each in its own")
     options = dict(job.options)
     if "workers" in inspect.signature(job.function).parameters:
-        options["workers"] = job.workers
-    recipe = Recipe(job.function, options, stack.channel_axis, job.seed, job.sigma)
+        options["workers"] = job.workers or (1 if remote else None)
     grid = make_grid(source.shape, chunks, spatial, joint)
+    recipe = Recipe(job.function, options, stack.channel_axis, job.seed, job.sigma)
+    if job.method == "identity":
+        recipe = replace(recipe, sigma=0.0)
     colours = slice(None, -1) if _has_alpha(source) else slice(None)
-    plan = Plan(source, recipe, grid, plain, colours, "")
-    if job.sigma is None:
-        level = _noise(plan, spatial) if job.method != "identity" else 0.0
-        plan = replace(plan, recipe=replace(recipe, level=level))
+    scene = _look(source, recipe, spatial, plain, colours)
     told = {
-        "version": _version(), "method": job.method, "options": repr(sorted(job.options.items())),
-        "noise": str(plan.recipe.level), "seed": job.seed, "input": _state(source.path),
+        "version": __version__, "method": job.method, "options": repr(sorted(job.options.items())),
+        "noise": str(scene.noise), "seed": job.seed, "input": _state(source.path),
         "grid": [grid.edges, grid.halo], "axes": [plain, joint],
     }  # fmt: skip
-    return replace(plan, key=json.dumps(told))
-
-
-def _chunks(source: Source, aligned: bool) -> list[int]:
-    """Return the chunks the target will have."""
-    if not aligned or source.format == "ZARR":
-        shards = getattr(source._pixels, "shards", None)
-        return list(shards or source.chunks)
-    spatial = sum(letter in "ZYX" for letter in source.axes) or 1
-    side = max(int(2**20 ** (1 / spatial)), 1)  # as files make a new Zarr
-    letters = zip(source.shape, source.axes, strict=True)
-    return [
-        min(n, side) if letter in "ZYX" else n if letter in "CS" else 1 for n, letter in letters
-    ]
-
-
-def _version() -> str:
-    from .. import __version__
-
-    return __version__
+    return Plan(source, recipe, scene, grid, plain, colours, json.dumps(told))
 
 
 def _state(path: Path) -> list[object]:
@@ -204,85 +215,36 @@ def _has_alpha(source: Source) -> bool:
     return len(extra) == 1 and extra[0] in (1, 2)
 
 
-def _noise(plan: Plan, spatial: list[int]) -> Any:
-    """Estimate the noise in windows of the file, sixteen at most."""
-    from ..blocks import mosaic, windows
+def _look(
+    source: Source, recipe: Recipe, spatial: list[int], plain: tuple[int, ...], colours: slice
+) -> Scene:
+    """Look at windows of the file, sixteen at most."""
+    from ..grid import mosaic, windows
 
-    source, axis = plan.source, plan.recipe.channel_axis
-    found = windows(source.shape, [*plan.plain, *spatial])
-    parts = []
-    for box in found:
-        pixels = source.read(box)
-        place = tuple(0 if a in plan.plain else slice(None) for a in range(pixels.ndim))
-        colours = (slice(None),) * (0 if axis is None else axis) + (plan.colours,)
-        parts.append(pixels[place][colours])
-    plane = [i for i in range(parts[0].ndim) if i != axis][-2:]
-    return plan.recipe.estimate(mosaic(parts, plane, axis))
+    def seen(box: Box) -> Any:
+        return _picture(source.read(box), plain, recipe.channel_axis, colours)
+
+    parts = [seen(box) for box in windows(source.shape, spatial, plain)]
+    plane = [axis for axis in range(parts[0].ndim) if axis != recipe.channel_axis][-2:]
+    return recipe.look(mosaic(parts, (plane[0], plane[1])))
 
 
-def _here(plan: Plan, target: Any, todo: list[Index], progress: Progress | None) -> None:
+def _here(plan: Plan, target: Target, todo: list[Index], progress: Progress | None) -> None:
     """Do the boxes in this process, in order; outer boxes are kept until no box needs them."""
-    kept: dict[Index, Any] = {}
-    needed: dict[Index, int] = {}
+    neighbours = plan.grid.neighbours
+    uses: dict[Index, int] = {}
     for index in todo:
-        for other in plan.grid.neighbours(index):
-            needed[other] = needed.get(other, 0) + 1
-    total = len(needed)
+        for other in neighbours(index):
+            uses[other] = uses.get(other, 0) + 1
+    total, begun, kept = len(uses), 0, {}
     for index in todo:
-        for other in plan.grid.neighbours(index):
-            if other not in kept and needed[other]:
-                report = None
-                if progress is not None:
-                    report = _within(
-                        f"box {total - len(needed) + len(kept) + 1} of {total}: ", progress
-                    )
+        for other in neighbours(index):
+            if other not in kept:
+                begun += 1
+                report = progress and within(f"box {begun} of {total}: ", progress)
                 kept[other] = plan.outer(other, report)
-        around = plan.grid.neighbours(index)
-        plan.write(target, index, [kept[other] for other in around])
-        for other in around:
-            needed[other] -= 1
-            if not needed[other]:
-                del kept[other], needed[other]
-
-
-def _within(part: str, progress: Progress) -> Progress:
-    """Return a callback that says of what a stage is a part."""
-    return lambda stage, done, total: progress(part + stage, done, total)
-
-
-def _on_cluster(address: str) -> Callable[[Plan, Any, list[Index], Progress | None], None]:
-    """Return what does the boxes on a cluster: its workers read the source and write the target."""
-
-    def run(plan: Plan, target: Any, todo: list[Index], progress: Progress | None) -> None:
-        try:
-            from distributed import Client, as_completed
-        except ImportError as error:
-            raise UsageError("--scheduler needs dask: pip install 'symsmooth[dask]'") from error
-        if "workers" in plan.recipe.options and plan.recipe.options["workers"] is None:
-            recipe = replace(plan.recipe, options={**plan.recipe.options, "workers": 1})
-            plan = replace(plan, recipe=recipe)
-        with Client(address, timeout=20, set_as_default=False) as client:
-            outers: dict[Index, Any] = {}
-            writes = []
-            for number, index in enumerate(todo):
-                around = plan.grid.neighbours(index)
-                for other in around:
-                    if other not in outers:
-                        outers[other] = client.submit(
-                            plan.outer, other, pure=False, priority=-number
-                        )
-                parts = [outers[other] for other in around]
-                writes.append(
-                    client.submit(plan.write, target, index, parts, pure=False, priority=-number)
-                )
-            del outers, parts
-            try:
-                for done, future in enumerate(as_completed(writes), start=1):
-                    future.result()
-                    if progress is not None:
-                        progress("boxes", done, len(writes))
-            except BaseException:
-                client.cancel(writes)
-                raise
-
-    return run
+        plan.write(target, index, [kept[other] for other in neighbours(index)])
+        for other in neighbours(index):
+            uses[other] -= 1
+            if not uses[other]:
+                del kept[other]
