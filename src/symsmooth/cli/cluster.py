@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from .options import UsageError
 from .work import Progress
@@ -27,11 +30,12 @@ class Cluster:
     def run(self, plan: Plan, target: Target, todo: list[Index], progress: Progress | None) -> None:
         """Do the boxes.  What a lost worker had is done again, by another, with the same bits.
 
-        The plan is a task, not data sent around: that could be lost with the workers that hold it.
+        Plan and target are the result of a task, which can be done again too.  They travel as bytes:
+        workers open the files, the scheduler need not see them.
         """
         from distributed import as_completed
 
-        shared = self.client.submit(_same, plan, pure=False)
+        shared = self.client.submit(pickle.loads, pickle.dumps((plan, target)), pure=False)
         outers: dict[Index, Any] = {}
         writes = []
         for number, index in enumerate(todo):
@@ -41,11 +45,12 @@ class Cluster:
                 if other not in outers:
                     outers[other] = self.client.submit(_outer, shared, other, **own)
             parts = [outers[other] for other in around]
-            writes.append(self.client.submit(_write, shared, target, index, parts, **own))
+            writes.append(self.client.submit(_write, shared, index, parts, **own))
         outers.clear()
         parts = []  # the cluster forgets an outer box once all that need it are written
+        finished = as_completed(writes, loop=self.client.loop)
         try:
-            for done, future in enumerate(as_completed(writes), start=1):
+            for done, future in enumerate(finished, start=1):
                 future.result()
                 if progress is not None:
                     progress("boxes", done, len(writes))
@@ -54,15 +59,12 @@ class Cluster:
             raise
 
 
-def _same(plan: Plan) -> Plan:
-    return plan
+def _outer(shared: tuple[Plan, Target], index: Index) -> Any:
+    return shared[0].outer(index)
 
 
-def _outer(plan: Plan, index: Index) -> Any:
-    return plan.outer(index)
-
-
-def _write(plan: Plan, target: Target, index: Index, parts: list[Any]) -> None:
+def _write(shared: tuple[Plan, Target], index: Index, parts: list[Any]) -> None:
+    plan, target = shared
     plan.write(target, index, parts)
 
 
@@ -77,6 +79,8 @@ def connected(address: str) -> Iterator[Cluster | None]:
     except ImportError as error:
         raise UsageError("--scheduler needs dask: pip install 'symsmooth[dask]'") from error
     try:
+        place = urlsplit(address)
+        socket.create_connection((place.hostname or "", place.port or 0), _PATIENCE).close()
         client = Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise UsageError(
