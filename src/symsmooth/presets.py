@@ -78,9 +78,10 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 def adapt(preset: Preset, contrast: float, n_dims: int, n_channels: int = 1) -> Preset:
     """Fit a preset to the noise and to the numbers of spatial dimensions and of channels.
 
-    The more noise, the wider the clusters, the less of it is fed back and the more the coarse picture
-    counts.  In a volume patches are cubes of 3 and 4 voxels a side, and clusters span fewer slices.  In
-    colour clusters are more alike, since all channels chose them: fewer, larger ones do.
+    The more noise, the wider the pilots' clusters and the narrower and harder those of the final stage,
+    the less of it is fed back and the more the coarse picture counts.  In a volume patches are cubes of 3
+    and 4 voxels a side, and clusters span fewer slices.  In colour clusters are more alike, since all
+    channels chose them: fewer, larger ones do.
     """
     grey_levels = 56.0 / contrast
     coarse = _rise(grey_levels, 25.0, 50.0)
@@ -91,15 +92,33 @@ def adapt(preset: Preset, contrast: float, n_dims: int, n_channels: int = 1) -> 
         return Preset(pilots, final, coarse, coarse_final)
     much = _rise(grey_levels, 15.0, 25.0)
     less = 0.1 * _rise(grey_levels, 30.0, 50.0)
+    soften = 0.6 + 0.4 * _rise(grey_levels, 18.0, 30.0)
     pilots = tuple(
-        replace(p, h_s=p.h_s * (0.8 + 0.2 * much), feedback=p.feedback - less * (p.feedback < 1.0))
+        replace(
+            p,
+            h_s=p.h_s * (0.8 + 0.2 * much),
+            temper=p.temper * soften,
+            feedback=p.feedback - less * (p.feedback < 1.0),
+        )
         for p in preset.pilots
     )
-    final = preset.final and replace(preset.final, h_s=preset.final.h_s * (0.81 + 0.19 * much))
+    final = preset.final and replace(
+        preset.final, h_s=preset.final.h_s * (2.0 - much), temper=preset.final.temper * soften
+    )
     if final is not None and n_channels > 1:
         side, members = min(final.patch_size, 7), max(final.pixels_per_cluster, 30)
         final = replace(final, patch_size=side, pixels_per_cluster=members)
     return Preset(pilots, final, coarse, coarse_final)
+
+
+def widen(stage: Stage, share_repeated: float) -> Stage:
+    """Let the clusters of a flat picture that repeats itself reach further: h_s of 40 pixels."""
+    wide = _rise(share_repeated, 0.3, 0.7)
+    return replace(
+        stage,
+        h_s=stage.h_s + wide * (40.0 - stage.h_s),
+        reach=stage.reach + wide * (1.5 - stage.reach),
+    )
 
 
 def calibration(preset: Preset, contrast: float) -> float:

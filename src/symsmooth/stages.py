@@ -22,13 +22,15 @@ from .image import Float, Picture
 from .mixture import GaussianMixture, fit_mixture, initial_mixture
 from .noise import contrast
 from .patches import whiten_inside
-from .presets import PRESETS, Preset, Quality, Stage, adapt, calibration
+from .presets import PRESETS, Preset, Quality, Stage, adapt, calibration, widen
 from .pyramid import halve, replace_coarse
+from .repetition import share_repeated
 from .tiles import Pool, cover
 
 _STRENGTH = {True: 3.0, False: 1.0}  # of the pilot's covariance, two-sided and one-sided
 _BLOCK_PIXELS = 2048 * 2048
 _HALO = 48
+_MARGIN = 2  # pixels
 
 
 @dataclass(frozen=True)
@@ -112,40 +114,62 @@ def _run(
     rng: np.random.Generator,
     pool: Pool,
 ) -> Stages:
-    """Run the stages on decorrelated channels (*spatial, channels); a tiny picture is mirrored first."""
+    """Run the stages on decorrelated channels (*spatial, channels), with a mirrored margin.
+
+    The margin lets the border of a flat picture lie in more patches; a tiny picture is given all that
+    it needs to hold a few.
+    """
     plan = adapt(preset, ratio, noisy.ndim - 1, noisy.shape[-1])
     smallest = max(stage.patch_size for stage in plan.stages) + 4
-    padding = [(0, max(0, smallest - size)) for size in noisy.shape[:-1]]
-    if any(after for _, after in padding):
-        crop = tuple(slice(0, size) for size in noisy.shape[:-1])
-        noisy = np.pad(noisy, [*padding, (0, 0)], mode="symmetric")
-        usable = None if usable is None else np.pad(usable, padding, mode="symmetric")
-        found = _run(noisy, usable, sigma, ratio, preset, rng, pool)
-        cropped = tuple(image[crop] for image in found.images)
-        return replace(found, images=cropped, variance=found.variance[crop])
-    images: list[Float] = []
-    clusters: list[GaussianMixture] = []
-    seconds: dict[str, float] = {}
+    margin = _MARGIN if noisy.ndim == 3 else 0
+    padding = [(margin, margin + max(0, smallest - size)) for size in noisy.shape[:-1]]
+    inside = tuple(slice(margin, margin + size) for size in noisy.shape[:-1])
+    noisy = np.pad(noisy, [*padding, (0, 0)], mode="symmetric")
+    usable = None if usable is None else np.pad(usable, padding, mode="symmetric")
     coarse = None
+    seconds: dict[str, float] = {}
     if plan.coarse > 0.0 and min(noisy.shape[:-1]) >= 2 * smallest:
         with _clock(seconds, "coarse"):
             coarse = _denoise_at_half_size(noisy, usable, sigma, preset, rng, pool)
+    found = _run_plan(noisy, usable, sigma, plan, coarse, rng, pool)
+    images = tuple(image[inside] for image in found.images)
+    return replace(
+        found, images=images, variance=found.variance[inside], seconds=seconds | dict(found.seconds)
+    )
+
+
+def _run_plan(
+    noisy: Float,
+    usable: Float | None,
+    sigma: float,
+    plan: Preset,
+    coarse: Float | None,
+    rng: np.random.Generator,
+    pool: Pool,
+) -> Stages:
+    """Run the pilots and the final stage on a picture that holds a few patches at least."""
+    images: list[Float] = []
+    clusters: list[GaussianMixture] = []
+    seconds: dict[str, float] = {}
+    repeated = 0.0
     for number, stage in enumerate(plan.pilots):
         with _clock(seconds, f"pilot {number + 1}"):
             target = noisy
             if number > 0:  # noise feedback
                 target = images[-1] + np.float32(stage.feedback) * (noisy - images[-1])
             level = stage.feedback * sigma
-            image, variance, mixture = _stage(target, None, usable, level, stage, rng, pool)
+            wide = widen(stage, repeated)
+            image, variance, mixture = _stage(target, None, usable, level, wide, rng, pool)
             if number == 0 and coarse is not None:
                 image = replace_coarse(image, coarse, plan.coarse)
         images.append(image)
         clusters.append(mixture)
+        if number == 0 and len(plan.stages) > 1:
+            repeated = share_repeated(image[..., 0], sigma)
     if plan.final is not None:
         with _clock(seconds, "final"):
-            image, variance, mixture = _stage(
-                noisy, images[-1], usable, sigma, plan.final, rng, pool
-            )
+            wide = widen(plan.final, repeated)
+            image, variance, mixture = _stage(noisy, images[-1], usable, sigma, wide, rng, pool)
             if coarse is not None:
                 image = replace_coarse(image, coarse, plan.coarse_final)
         images.append(image)

@@ -24,13 +24,15 @@ def load_points(pixels, strides, offsets, n_dims, inv_hs, box, thin, rows, corne
 
     pixels is the padded image, flat; strides are those of its (z, y, x); offsets lead from the first
     corner of a patch, which corners receives, to its numbers.  box is the tile (z0, z1, y0, y1,
-    x0, x1), of whose positions those with (z + y + x) % thin == 0 are taken.
+    x0, x1), of whose positions every thin-th is taken, on diagonals that are shifted, irregularly, from
+    each cell of 8 pixels to the next: of a periodic picture plain ones would show some patches only.
     """
     n = 0
     for z in range(box[0], box[1]):
         for y in range(box[2], box[3]):
             for x in range(box[4], box[5]):
-                if (z + y + x) % thin == 0:
+                cell = (x >> 3) * 2654435 + (y >> 3) * 1640531 + (z >> 3) * 974711
+                if (z + y + x + (cell >> 7)) % thin == 0:
                     corners[n] = z * strides[0] + y * strides[1] + x * strides[2]
                     rows[n, 0] = z * inv_hs  # overwritten in a flat picture
                     rows[n, n_dims - 2] = y * inv_hs
