@@ -23,19 +23,19 @@ _HOME = {
     "METHODS": "methods",
     "GSFResult": "gsf",
     "GSFWResult": "gsfw",
-    "denoise": "methods",
-    "denoise_bilateral": "methods",
+    "denoise": "automatic",
+    "denoise_bilateral": "filters",
     "denoise_blocks": "blocks",
-    "denoise_bm3d": "methods",
-    "denoise_epll": "methods",
-    "denoise_gaussian": "methods",
-    "denoise_glide": "methods",
-    "denoise_gsf": "methods",
-    "denoise_gsfw": "methods",
-    "denoise_lark": "methods",
-    "denoise_nl_bayes": "methods",
-    "denoise_nlm": "methods",
-    "denoise_ple": "methods",
+    "denoise_bm3d": "baselines.bm3d",
+    "denoise_epll": "baselines.epll",
+    "denoise_gaussian": "filters",
+    "denoise_glide": "baselines.glide",
+    "denoise_gsf": "gsf",
+    "denoise_gsfw": "gsfw",
+    "denoise_lark": "filters",
+    "denoise_nl_bayes": "baselines.nl_bayes",
+    "denoise_nlm": "filters",
+    "denoise_ple": "baselines.ple",
     "estimate_noise": "noise",
     "estimate_sigma": "noise",
     "fit_gsf": "gsf",
@@ -46,24 +46,24 @@ _HOME = {
 __all__ = [*_HOME, "__version__"]
 
 if TYPE_CHECKING:
+    from .automatic import denoise as denoise
+    from .baselines.bm3d import denoise_bm3d as denoise_bm3d
+    from .baselines.epll import denoise_epll as denoise_epll
+    from .baselines.glide import denoise_glide as denoise_glide
+    from .baselines.nl_bayes import denoise_nl_bayes as denoise_nl_bayes
+    from .baselines.ple import denoise_ple as denoise_ple
     from .blocks import denoise_blocks as denoise_blocks
+    from .filters import denoise_bilateral as denoise_bilateral
+    from .filters import denoise_gaussian as denoise_gaussian
+    from .filters import denoise_lark as denoise_lark
+    from .filters import denoise_nlm as denoise_nlm
     from .gsf import GSFResult as GSFResult
+    from .gsf import denoise_gsf as denoise_gsf
     from .gsf import fit_gsf as fit_gsf
     from .gsfw import GSFWResult as GSFWResult
+    from .gsfw import denoise_gsfw as denoise_gsfw
     from .gsfw import fit_gsfw as fit_gsfw
     from .methods import METHODS as METHODS
-    from .methods import denoise as denoise
-    from .methods import denoise_bilateral as denoise_bilateral
-    from .methods import denoise_bm3d as denoise_bm3d
-    from .methods import denoise_epll as denoise_epll
-    from .methods import denoise_gaussian as denoise_gaussian
-    from .methods import denoise_glide as denoise_glide
-    from .methods import denoise_gsf as denoise_gsf
-    from .methods import denoise_gsfw as denoise_gsfw
-    from .methods import denoise_lark as denoise_lark
-    from .methods import denoise_nl_bayes as denoise_nl_bayes
-    from .methods import denoise_nlm as denoise_nlm
-    from .methods import denoise_ple as denoise_ple
     from .noise import estimate_noise as estimate_noise
     from .noise import estimate_sigma as estimate_sigma
     from .tiles import Cancelled as Cancelled
@@ -71,10 +71,16 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: the package itself imports in no time."""
+    """Import a public name when it is first used: the package itself imports in no time.
+
+    Methods are given what they know of dask arrays here.
+    """
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    if name.startswith("denoise") and name != "denoise_blocks":
+        value = importlib.import_module(".blocks", __name__).lazily(value)
+    return globals().setdefault(name, value)
 
 
 def __dir__() -> list[str]:

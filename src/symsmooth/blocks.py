@@ -8,10 +8,11 @@ scheduler, in any order, gives the same bits.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from .grid import Box, Grid, make_grid, mosaic, windows
 from .image import Array, Picture, Piece, open_image
 from .noise import NoiseModel, estimate_noise, estimate_sigma
 from .noise.spectrum import spectrum_of_noise
+
+Parameters = ParamSpec("Parameters")
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,32 @@ def denoise_blocks(
     joint = () if axis is None else (axis,)
     grid = make_grid(array.shape, array.chunksize, spatial, joint, halo)
     return _graph(array, mask, grid, recipe, spatial)
+
+
+def lazily(function: Callable[Parameters, Array]) -> Callable[Parameters, Array]:
+    """Return a method that denoises dask arrays, and DataArrays of them, in blocks, lazily.
+
+    It is a public name of the package, and known by it to other processes.
+    """
+
+    @functools.wraps(function)
+    def method(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
+        image: Any = args[0] if args else kwargs.get("image")
+        pixels = image.data if _is_from("xarray", image) and hasattr(image, "dims") else image
+        if not _is_from("dask", pixels):
+            return function(*args, **kwargs)
+        options: dict[str, Any] = dict(zip(("image", "sigma"), args, strict=False)) | kwargs
+        del options["image"]
+        name = function.__name__.removeprefix("denoise_")
+        denoised = denoise_blocks(pixels, name, **options)
+        return denoised if pixels is image else image.copy(data=denoised)
+
+    method.__module__ = __package__
+    return method
+
+
+def _is_from(library: str, value: object) -> bool:
+    return type(value).__module__.partition(".")[0] == library
 
 
 def _check(

@@ -118,7 +118,7 @@ def denoise(source: Source, target: Path, job: Job, progress: Progress | None, h
         ) as result:
             boxes = plan.grid.indices
             todo = [index for index in boxes if not result.is_done(plan.grid.inner(index))]
-            with _telling_what_is_kept(result, len(boxes), how.tell):
+            with _telling_what_is_kept(result, len(boxes), how):
                 if client is None:
                     _here(plan, result, todo, progress)
                 else:
@@ -132,18 +132,19 @@ def denoise(source: Source, target: Path, job: Job, progress: Progress | None, h
 
 
 @contextmanager
-def _telling_what_is_kept(
-    target: Target, n_boxes: int, tell: Callable[[str], object]
-) -> Iterator[None]:
-    """Say, if it ends early, that it can be gone on with; before the first box nothing is kept."""
+def _telling_what_is_kept(target: Target, n_boxes: int, how: How) -> Iterator[None]:
+    """Say, if it ends early, that it can be gone on with; before the first box nothing is kept.
+
+    Unless workers of a cluster, who hear later that it is over, may be writing one.
+    """
     try:
         yield
     except BaseException:
         done = target.n_done
-        if done:
-            tell(f"{done} of {n_boxes} boxes are done and kept; add --resume to go on from there")
-        else:
+        if done == 0 and not how.scheduler:
             target.abandon()
+            raise
+        how.tell(f"{done} of {n_boxes} boxes are done and kept; add --resume to go on from there")
         raise
 
 
