@@ -182,17 +182,24 @@ def test_the_whole_is_looked_at_in_a_bounded_sample() -> None:
     assert {tuple(p.stop - p.start for p in box) for box in stack} == {(1, 256, 3, 256)}
 
 
-def test_weights_of_all_blocks_sum_to_one() -> None:
+def test_blending_is_a_partition_of_unity_and_keeps_what_all_agree_on() -> None:
     made = grid.make_grid((700, 90), (100, 90), (0, 1), halo=30)
     small = grid.Grid(((0, 100, 200, 330), (0, 60, 150)), (30, 30))
     for cut in (made, small):
+        shape = [edges[-1] for edges in cut.edges]
+        pixels = np.random.default_rng(0).normal(size=shape)
+        weights = np.zeros(shape)
         for index in cut.indices:
-            parts = [
-                np.ones([p.stop - p.start for p in cut.outer(other)], np.float32)
-                for other in cut.neighbours(index)
-            ]
-            blended = cut.blend(index, parts, np.dtype(np.float32))
-            assert np.allclose(blended, 1.0, atol=1e-6)
+            around = cut.neighbours(index)
+            parts = [pixels[cut.outer(other)] for other in around]
+            assert np.array_equal(cut.blend(index, parts, pixels.dtype), pixels[cut.inner(index)])
+            for chosen in around:
+                ones = [
+                    np.full(part.shape, float(other == chosen))
+                    for other, part in zip(around, parts, strict=True)
+                ]
+                weights[cut.inner(index)] += cut.blend(index, ones, pixels.dtype)
+        assert np.allclose(weights, 1.0, atol=1e-6)
 
 
 def test_methods_can_be_sent_to_other_processes() -> None:

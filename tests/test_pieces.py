@@ -23,6 +23,7 @@ from symsmooth.cli import cluster, pieces, work
 from symsmooth.cli.options import UsageError
 from symsmooth.files import read_image
 from symsmooth.files.regions import open_source
+from symsmooth.methods import UNLISTED
 
 zarr = pytest.importorskip("zarr")
 
@@ -92,12 +93,14 @@ def test_a_store_becomes_what_the_library_makes_of_it(tmp_path) -> None:
 
 def denoise_here(
     source: Path, target: Path, monkeypatch: Any, resume: bool = False, scheduler: str = "",
-    **options: Any,
+    method: str = "nlm", **options: Any,
 ) -> list[str]:  # fmt: skip
     """Denoise in this process with small boxes; return the stages that were reported."""
     monkeypatch.setitem(grid._SIDE, 2, 352)
     stages: list[str] = []
-    job = work.Job("nlm", symsmooth.denoise_nlm, {"window": 9}, 20.0, "auto", 1, 0, **options)
+    function = {**symsmooth.METHODS, **UNLISTED}[method]
+    own = {"window": 9} if method == "nlm" else {}
+    job = work.Job(method, function, own, 20.0, "auto", 1, 0, **options)
     how = pieces.How(resume, scheduler, stages.append)
     with open_source(source) as opened:
         pieces.denoise(opened, target, job, lambda stage, *_: stages.append(stage), how)
@@ -122,6 +125,14 @@ def test_tiled_tiff_with_alpha(tmp_path, monkeypatch, end) -> None:
     if end == ".tif":
         assert image.alpha is not None
         assert np.array_equal(np.squeeze(image.alpha), pixels[..., 3])
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i4", "f4", "f8"])
+def test_the_identity_keeps_every_bit(tmp_path, monkeypatch, dtype) -> None:
+    pixels = np.random.default_rng(0).normal(100, 20, (600, 600)).astype(dtype)
+    path = make_store(tmp_path, pixels)
+    denoise_here(path, tmp_path / "out.zarr", monkeypatch, method="identity")
+    assert np.array_equal(pixels_of(tmp_path / "out.zarr"), pixels)
 
 
 def test_every_picture_of_a_stack_is_its_own(tmp_path, monkeypatch) -> None:

@@ -68,25 +68,37 @@ class Grid:
         """Return a block from the denoised outer blocks of its neighbours, in their order.
 
         Over half the halo on both sides of a border, weights go linearly from 0 to 1 and sum to 1.
+        Differences from the block itself are what is weighted: pixels on which all agree keep their bits.
         """
         if not any(self.halo):
             return parts[0]
-        inner = self.inner(index)
-        total = np.zeros([part.stop - part.start for part in inner], _working(dtype))
-        for other, pixels in zip(self.neighbours(index), parts, strict=True):
-            here, there, weight = [], [], np.ones((), np.float32)
-            for cuts, i, part in zip(self._cuts, other, inner, strict=True):
-                _, outer, ramp = cuts[i]
-                low, high = max(outer.start, part.start), min(outer.stop, part.stop)
-                here.append(slice(low - part.start, high - part.start))
-                there.append(slice(low - outer.start, high - outer.start))
-                weight = np.multiply.outer(weight, ramp[there[-1]])
-            seen = np.where(weight > 0, pixels[tuple(there)], 0)  # what is missing is not spread
-            total[tuple(here)] += weight * seen
+        around = self.neighbours(index)
+        inner, outer = self.inner(index), self.outer(index)
+        inside = [
+            slice(i.start - o.start, i.stop - o.start) for i, o in zip(inner, outer, strict=True)
+        ]
+        own = parts[around.index(index)][tuple(inside)]
+        total = own.copy()
+        for other, pixels in zip(around, parts, strict=True):
+            here, there, weight = self._overlap(other, inner)
+            if other != index and weight.any():
+                change = weight * (pixels[there] - own[here])
+                total[here] += np.where(np.isfinite(change), change, 0)  # not what neither knows
         if dtype.kind in "ui":
             limits = np.iinfo(dtype)
             total = np.clip(np.rint(total), limits.min, limits.max)
         return total.astype(dtype)
+
+    def _overlap(self, other: Index, inner: Box) -> tuple[Box, Box, Array]:
+        """Return where an outer block meets an inner one, in either, and its weight there."""
+        here, there, weight = [], [], np.ones((), np.float32)
+        for cuts, i, part in zip(self._cuts, other, inner, strict=True):
+            _, outer, ramp = cuts[i]
+            low, high = max(outer.start, part.start), min(outer.stop, part.stop)
+            here.append(slice(low - part.start, high - part.start))
+            there.append(slice(low - outer.start, high - outer.start))
+            weight = np.multiply.outer(weight, ramp[there[-1]])
+        return tuple(here), tuple(there), weight
 
 
 def _working(dtype: np.dtype[Any]) -> Any:
