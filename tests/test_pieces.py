@@ -22,7 +22,7 @@ from symsmooth import grid
 from symsmooth.cli import cluster, pieces, work
 from symsmooth.cli.options import UsageError
 from symsmooth.files import read_image
-from symsmooth.files.regions import open_source
+from symsmooth.files.regions import Target, open_source
 from symsmooth.methods import UNLISTED
 
 zarr = pytest.importorskip("zarr")
@@ -66,12 +66,19 @@ def lines_in(log: Path) -> int:
     return log.read_bytes().count(b"\n") if log.exists() else 0
 
 
+def heed_ctrl_c() -> None:
+    """What runs in the background ignores Ctrl-C, and so would its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def stopped_after(boxes: int, how: signal.Signals, *arguments: object) -> Iterator[Any]:
     """A run that gets a signal once some boxes are done; gives its process, which has ended."""
     log = Path(str(arguments[arguments.index("-o") + 1]))
     log = log.with_name(f".{log.name}.part.log")
-    process = subprocess.Popen(command(*arguments), env=ENVIRONMENT, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command(*arguments), env=ENVIRONMENT, stderr=subprocess.PIPE, preexec_fn=heed_ctrl_c
+    )
     deadline = time.monotonic() + 60
     while lines_in(log) < 1 + boxes and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.002)
@@ -93,11 +100,11 @@ def test_a_store_becomes_what_the_library_makes_of_it(tmp_path) -> None:
 
 def denoise_here(
     source: Path, target: Path, monkeypatch: Any, resume: bool = False, scheduler: str = "",
-    method: str = "nlm", **options: Any,
+    method: str = "nlm", stages: list[str] | None = None, **options: Any,
 ) -> list[str]:  # fmt: skip
     """Denoise in this process with small boxes; return the stages that were reported."""
     monkeypatch.setitem(grid._SIDE, 2, 352)
-    stages: list[str] = []
+    stages = [] if stages is None else stages
     function = {**symsmooth.METHODS, **UNLISTED}[method]
     own = {"window": 9} if method == "nlm" else {}
     job = work.Job(method, function, own, 20.0, "auto", 1, 0, **options)
@@ -165,12 +172,21 @@ def test_a_run_that_is_stopped_leaves_no_output_and_can_be_gone_on_with(
     assert np.array_equal(pixels_of(out), pixels_of(tmp_path / "calm.zarr"))
 
 
-@posix
-def test_other_options_do_not_go_on_with_what_was_begun(tmp_path, monkeypatch) -> None:
-    path = make_store(tmp_path, picture(1024), 256)
-    out = tmp_path / "out.zarr"
-    with stopped_after(2, signal.SIGKILL, path, "-o", out, *NLM, "--sigma", 200):
-        pass
+def test_another_picture_is_not_gone_on_with(tmp_path, monkeypatch) -> None:
+    path, out = make_store(tmp_path, picture(600)), tmp_path / "out.zarr"
+    stages: list[str] = []
+
+    def stop(self: Any, box: Any, pixels: Any) -> None:
+        write(self, box, pixels)
+        raise KeyboardInterrupt
+
+    write = Target.write
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Target, "write", stop)
+        denoise_here(path, out, patch, stages=stages)
+    assert stages[-1].startswith("1 of 4 boxes are done and kept")
+    assert lines_in(tmp_path / ".out.zarr.part.log") == 2
+    zarr.open_array(str(path), mode="r+")[...] = picture(600)[::-1]
     denoise_here(path, out, monkeypatch, resume=True)
     denoise_here(path, tmp_path / "calm.zarr", monkeypatch)
     assert np.array_equal(pixels_of(out), pixels_of(tmp_path / "calm.zarr"))
