@@ -22,6 +22,7 @@ import numpy as np
 
 SIGMA = 25 / 255
 FOLDER = Path(__file__).parent
+PRESETS = ("preview", "fast", "balanced", "best")
 Denoiser = Callable[[np.ndarray, float], np.ndarray]
 
 
@@ -46,10 +47,15 @@ def ours() -> dict[str, Denoiser]:
     def preset(quality: str) -> Denoiser:
         return lambda y, sigma: s.denoise(y, sigma, quality=quality)
 
-    presets = {f"symsmooth {q}": preset(q) for q in ("preview", "fast", "balanced", "best")}
+    presets = {f"symsmooth {q}": preset(q) for q in PRESETS}
     return presets | {
         "symsmooth GSF": s.denoise_gsf,
         "symsmooth GSF, k given": lambda y, sigma: s.denoise_gsf(y, sigma, n_clusters=y.size // 40),
+        "symsmooth BM3D": s.denoise_bm3d,
+        "symsmooth NL-Bayes": s.denoise_nl_bayes,
+        "symsmooth EPLL": s.denoise_epll,
+        "symsmooth PLE": s.denoise_ple,
+        "symsmooth GLIDE": s.denoise_glide,
         "symsmooth NLM": s.denoise_nlm,
         "symsmooth NLM one-step": lambda y, sigma: s.denoise_nlm(y, sigma, sinkhorn_iters=1),
         "symsmooth NLM balanced": lambda y, sigma: s.denoise_nlm(y, sigma, sinkhorn_iters=None),
@@ -234,7 +240,10 @@ def plot(rows: dict[str, dict[str, float]], path: Path) -> None:
             continue  # on top of others
         is_ours = name.startswith("symsmooth")
         at = (row["seconds"], row["psnr"])
-        axes.plot(*at, "o", color="tab:red" if is_ours else "tab:gray")
+        colour = (
+            "tab:red" if name.split()[-1] in PRESETS else "tab:orange" if is_ours else "tab:gray"
+        )
+        axes.plot(*at, "o", color=colour)
         place = (-3, 6) if is_ours else (5, -12)
         label = name.removeprefix("symsmooth ")
         axes.annotate(label, at, xytext=place, textcoords="offset points", fontsize=8)
@@ -243,7 +252,7 @@ def plot(rows: dict[str, dict[str, float]], path: Path) -> None:
         xscale="log",
         xlabel="seconds, 512 x 512",
         ylabel="PSNR, dB",
-        title="sigma 25; red: symsmooth",
+        title="sigma 25; red: denoise, orange: other methods of symsmooth, grey: peers",
     )
     axes.grid(alpha=0.3)
     figure.savefig(path)

@@ -8,6 +8,7 @@ import pytest
 from symsmooth import denoise, estimate_noise
 from symsmooth.experiments.camera import CAMERAS, photograph
 from symsmooth.noise import Correlated, PoissonGaussian, Uneven, White, add_noise
+from symsmooth.noise.signal import fit_line
 from symsmooth.noise.spectrum import spectrum_of_noise
 
 from .conftest import psnr
@@ -93,13 +94,16 @@ def test_a_model_found_before_gives_the_same_bits(noise, camera) -> None:
     assert np.array_equal(denoise(image, noise=model), denoise(image, noise=noise))
 
 
-@pytest.mark.parametrize("noise", ["gaussian", "poisson-gaussian", "correlated"])
-def test_estimates_follow_the_units(noise, camera) -> None:
+@pytest.mark.parametrize(
+    ("noise", "shift"), [("gaussian", 40), ("poisson-gaussian", 0), ("correlated", 40)]
+)
+def test_estimates_follow_the_units(noise, shift, camera) -> None:
+    """But for the zero of light, which has a meaning."""
     rng = np.random.default_rng(0)
     image = rng.poisson(30 * camera) + coarse_noise(camera.shape)
-    first, second = (estimate_noise(a * image + b, noise=noise) for a, b in ((1, 0), (5, 40)))
-    moved = first.in_units(-40 / 5, 1 / 5)
-    pixels = (5 * image + 40)[..., np.newaxis].astype(np.float32)
+    first, second = (estimate_noise(a * image + b, noise=noise) for a, b in ((1, 0), (5, shift)))
+    moved = first.in_units(-shift / 5, 1 / 5)
+    pixels = (5 * image + shift)[..., np.newaxis].astype(np.float32)
     assert np.allclose(moved.whiten(pixels), second.whiten(pixels), rtol=1e-3, atol=1e-2)
 
 
@@ -176,3 +180,66 @@ def test_a_camera_has_coarse_noise_and_white_noise_is_white() -> None:
         assert psnr(denoised, clean) > psnr(noisy, clean) + 2.0
     white = add_noise(scene, 0.1, 0)
     assert estimate_noise(white, channel_axis=-1).kind == "gaussian"
+
+
+@pytest.mark.parametrize(("black", "read"), [(0.0, 0.0), (100.0, 0.0), (0.0, 8.0)])
+def test_a_line_meets_zero_unless_the_groups_speak_against_it(black, read) -> None:
+    levels = black + np.linspace(5.0, 100.0, 12)
+    wobble = 1 + 0.03 * np.random.default_rng(0).standard_normal(12)
+    gain, offset = fit_line(levels, (2.0 * (levels - black) + read**2) * wobble, 0.0)
+    assert abs(gain - 2.0) < 0.1
+    if black == read == 0.0:
+        assert offset == 0.0
+    else:
+        assert abs(offset - (read**2 - 2.0 * black)) < 12.0
+
+
+def test_a_textured_group_does_not_bend_the_line() -> None:
+    levels = np.linspace(5.0, 100.0, 12)
+    variances = 2.0 * levels
+    variances[[3, 8, 11]] *= [3.0, 2.0, 5.0]
+    assert fit_line(levels, variances, 0.0) == pytest.approx((2.0, 0.0), rel=0.03)
+
+
+def test_texture_in_bright_parts_is_not_noise_that_grows() -> None:
+    """The flattest patches of each brightness tell: a few are left between the threads of a cloth."""
+    y, x = np.indices((160, 160))
+    bright = (x > 80) * (0.5 + 0.06 * np.sin(2.1 * x) * np.sin(1.7 * y) * ((y // 32) % 4 > 0))
+    noisy = add_noise(bright + 0.001 * y, 0.03, 0)
+    assert estimate_noise(noisy).kind == "gaussian"
+
+
+def test_clean_pictures_of_foliage_and_fur_are_not_noise(training) -> None:
+    """Nothing tells texture from coarse noise for sure: what is taken for noise must stay harmless."""
+    for clean in training[::4]:
+        assert psnr(denoise(clean, quality="fast"), clean) > 32.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("peak", [5, 20, 100])
+def test_poisson_noise_is_found_and_costs_little(peak, training) -> None:
+    errors, losses = [], []
+    for seed, clean in enumerate(training[::2]):
+        noisy = np.random.default_rng(seed).poisson(clean * peak) / peak
+        known = denoise(noisy, noise=PoissonGaussian((1 / peak,), (0.0,)))
+        losses.append(psnr(known, clean) - psnr(denoise(noisy), clean))
+        errors.append(abs(estimate_noise(noisy, noise="poisson-gaussian").gain[0] * peak - 1))
+    print(f"peak {peak}: gain off by {np.mean(errors):.1%}, {np.mean(losses):.3f} dB lost")
+    assert np.mean(errors) < 0.1
+    assert np.mean(losses) < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("grey_levels", [2, 5, 10, 15, 25, 50])
+def test_white_noise_stays_white(grey_levels, training) -> None:
+    losses = []
+    for seed, clean in enumerate(training):
+        noisy = add_noise(clean, grey_levels / 255, seed)
+        model = estimate_noise(noisy)
+        if model.kind == "gaussian":
+            losses.append(0.0)
+        else:
+            white = psnr(denoise(noisy, noise="gaussian"), clean)
+            losses.append(white - psnr(denoise(noisy, noise=model), clean))
+    print(f"sigma {grey_levels}: {np.mean(losses):.3f} dB lost, at most {max(losses):.2f}")
+    assert np.mean(losses) < 0.05

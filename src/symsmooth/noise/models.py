@@ -23,9 +23,9 @@ NAMES = ("auto", "gaussian", "poisson-gaussian", "correlated")
 
 # Coarseness of white noise on 20 textured grey pictures: at most 16 at sigma 2, 12 at 5, 6 at 10; of six
 # simulated cameras in grey: at least 34.  In colour white noise has at most 1.3.
-_COARSE_IN_COLOUR, _COARSE_IN_GREY = 4.0, 20.0
-_GROWTH = 1.8  # variance from dark to bright: Poisson noise at peaks 5 to 100 has at least that
-_SURE = 6.0  # log of the growth over the scatter about the line: Poisson noise has at least 6.8
+_COARSE_IN_COLOUR, _COARSE_IN_GREY = 4.0, 34.0
+_GROWTH = 1.7  # variance from dark to bright
+_SURE = 4.5  # log of the growth over the scatter about the line
 _UNEVEN = 1.5  # largest over smallest noise level of the channels
 
 

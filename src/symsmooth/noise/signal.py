@@ -22,9 +22,9 @@ from .level import patch_variance, sample_patches
 
 _GROUPS = 12  # of patches, by brightness
 _ROUNDS = 30  # of the robust fit
-_TEXTURE = (
-    1.5  # a variance above the line is doubted so much more than one below: texture only adds
-)
+_TEXTURE = 1.5  # a variance above the line is doubted so much more than one below
+_FLATTEST = 0.02  # of the patches
+_EVIDENCE = 6.0  # that a line needs to miss zero
 _TABLE_END = 400.0  # counts up to which the inverse is a table; its expansion serves above
 
 
@@ -127,8 +127,12 @@ def fit_signal_dependence(picture: Picture) -> tuple[PoissonGaussian | None, flo
     is fitted robustly.  Also returned, the least of the channels: how many times larger the variance is
     where the picture is brightest than where it is darkest (5 % and 95 % of the patches), and the
     logarithm of that over the scatter of the groups about the line, which texture makes large.
+
+    Texture in the bright parts looks like noise that grows.  But it leaves a few patches flat, whose
+    energy is that of the noise; so growth is asked of each group's flattest patches too.
     """
     gains, offsets, growths, sure = [], [], [], []
+    zero = -picture.offset / picture.scale
     for channel in range(picture.noisy.shape[-1]):
         patches = sample_patches(picture, channel)
         means = patches.mean(axis=(1, 2))
@@ -136,36 +140,80 @@ def fit_signal_dependence(picture: Picture) -> tuple[PoissonGaussian | None, flo
         levels = np.array([means[group].mean() for group in groups])
         with Pool(1):  # many small products: threads of the BLAS would only wait for each other
             variances = np.array([patch_variance(patches[group]) for group in groups])
-        gain, offset = fit_line(levels, variances)
+        gain, offset = fit_line(levels, variances, zero)
         if gain <= 0.0:
             return None, 1.0, 0.0
         offset = max(offset, -gain * float(means.min()))  # no variance is negative
-        dark, bright = gain * np.quantile(means, [0.05, 0.95]) + offset
-        growths.append(float(bright / max(dark, 1e-3 * bright, 1e-30)))
-        line = np.maximum(gain * levels + offset, 1e-6 * bright)
+        growth = _growth(gain, offset, means)
+        line = np.maximum(gain * levels + offset, 1e-6 * variances.max())
         scatter = 1.4826 * np.median(np.abs(np.log(np.maximum(variances, 1e-6 * line) / line)))
-        sure.append(float(np.log(growths[-1]) / max(scatter, 0.03)))
+        sure.append(float(np.log(growth) / max(scatter, 0.03)))
+        flattest = flattest_energy(patches, groups)
+        growths.append(min(growth, _growth(*fit_line(levels, flattest, zero), means)))
         gains.append(gain)
         offsets.append(offset)
-    zero = -picture.offset / picture.scale
     model = PoissonGaussian(tuple(gains), tuple(offsets), (zero,) * len(gains))
     return model, min(growths), min(sure)
 
 
-def fit_line(levels: Array, variances: Array) -> tuple[float, float]:
-    """Fit variance = gain * level + offset, gain >= 0, by reweighting (Cauchy) of relative residuals."""
-    design = np.stack([levels, np.ones_like(levels)], axis=1)
+def _growth(gain: float, offset: float, means: Array) -> float:
+    """Return how many times larger the variance is in bright parts than in dark ones."""
+    dark, bright = gain * np.quantile(means, [0.05, 0.95]) + offset
+    return float(bright / max(dark, 1e-3 * bright, 1e-30))
+
+
+def flattest_energy(patches: Array, groups: list[Array]) -> Array:
+    """Return, for each group of patches (m, y, x), a low quantile of their energy about a parabola."""
+    y, x = (c.ravel() for c in np.indices(patches.shape[1:]))
+    surface = np.linalg.qr(np.stack([np.ones(y.size), y, x, y * y, x * y, x * x], axis=1))[0]
+    points = patches.reshape(len(patches), -1)
+    energy = (points**2).sum(axis=1) - ((points @ surface) ** 2).sum(axis=1)
+    return np.array([np.quantile(energy[group], _FLATTEST) for group in groups])
+
+
+def fit_line(levels: Array, variances: Array, zero: float) -> tuple[float, float]:
+    """Fit variance = gain * level + offset, gain >= 0.
+
+    Without read noise and with black at zero the line meets the axis there.  That simpler law is taken
+    unless the groups speak against it: the gain of 20 pictures (peaks 5, 20, 100; read noise 1 %)
+    is then off by 3/3/8 % on average, instead of 4/7/13 %.
+    """
+    through = (levels - zero)[:, np.newaxis]
+    general = np.stack([levels, np.ones_like(levels)], axis=1)
+    (simple,), simple_residuals = _fit_robustly(through, variances)
+    (gain, offset), residuals = _fit_robustly(general, variances)
+    spread = min(_spread(residuals), _spread(simple_residuals))
+    gained = _doubt(simple_residuals, spread) - _doubt(residuals, spread)
+    if simple > 0.0 and gained < _EVIDENCE:
+        return simple, -simple * zero
+    if gain <= 0.0:
+        return 0.0, float(np.median(variances))
+    return gain, offset
+
+
+def _fit_robustly(design: Array, variances: Array) -> tuple[list[float], Array]:
+    """Fit by reweighting (Cauchy); return the coefficients and the relative residuals."""
     tiny = 1e-12 + 1e-6 * float(variances.max(initial=0.0))
     weights = 1.0 / np.maximum(variances, tiny) ** 2
     for _ in range(_ROUNDS):
         root = np.sqrt(weights)
         line = np.linalg.lstsq(design * root[:, None], variances * root, rcond=None)[0]
         predicted = np.maximum(design @ line, tiny)
-        residual = (variances - predicted) / predicted
-        spread = max(1.4826 * float(np.median(np.abs(residual))), 0.02)
-        doubt = np.where(residual > 0, _TEXTURE, 1.0) * residual / spread
-        weights = 1.0 / (1.0 + doubt**2) / predicted**2
-    gain, offset = (float(v) for v in line)
-    if gain <= 0.0:
-        return 0.0, float(np.average(variances, weights=weights))
-    return gain, offset
+        residuals = (variances - predicted) / predicted
+        weights = 1.0 / (1.0 + _scaled(residuals, _spread(residuals)) ** 2) / predicted**2
+    return [float(v) for v in line], residuals
+
+
+def _spread(residuals: Array) -> float:
+    """Return their robust standard deviation; groups of patches are not surer than 3 %."""
+    return max(1.4826 * float(np.median(np.abs(residuals))), 0.03)
+
+
+def _scaled(residuals: Array, spread: float) -> Array:
+    """Return residuals in units of their spread; texture only adds, so those above count for more."""
+    return np.where(residuals > 0, _TEXTURE, 1.0) * residuals / spread
+
+
+def _doubt(residuals: Array, spread: float) -> float:
+    """Return -2 log of their Cauchy likelihood, up to a constant."""
+    return float(np.log1p(_scaled(residuals, spread) ** 2).sum())

@@ -30,7 +30,14 @@ _FLOOR = 0.1  # the spectrum is at least this share of its mean; 0.03: -0.1 to -
 _SURPLUS = (
     1.1  # of the level, for what no block shows; simulated cameras: 1.0 -.03, 1.2 -.07 to -.23 dB
 )
+_MOST_UNEVEN = 2.5  # times the variance of the quietest brightness; simulated cameras have 1.6 to 5
+_MOST_COLOURED = 4.0  # times the variance of the quietest channel; simulated cameras have up to 2.8
+_MOST_SCATTER = (
+    3.0  # of energies in a grey picture, texture has 2 to 20, simulated cameras 1.4 to 2.5
+)
 _LARGEST = 1024 * 1024  # pixels that are looked at
+_ORDER = np.add.outer(np.arange(_SIDE), np.arange(_SIDE))
+_MIDDLE = (_ORDER >= 2) & (_ORDER <= 4)  # frequencies
 
 
 @dataclass(frozen=True)
@@ -119,9 +126,8 @@ def coarseness(variances: Array) -> Array:
 
     Of spectra (..., channels, 8, 8), the median of the channels: in colour, texture is in one of them only.
     """
-    order = np.add.outer(np.arange(_SIDE), np.arange(_SIDE))
-    middle = np.median(variances[..., (order >= 2) & (order <= 4)], axis=-1)
-    high = np.median(variances[..., order >= 9], axis=-1)
+    middle = np.median(variances[..., _MIDDLE], axis=-1)
+    high = np.median(variances[..., _ORDER >= 9], axis=-1)
     return np.median(middle / np.maximum(high, 1e-30), axis=-1)
 
 
@@ -177,18 +183,43 @@ def fit_spectrum(picture: Picture) -> tuple[Correlated, float]:
     all_blocks, all_texture = np.concatenate(blocks), np.concatenate(texture)
     brightness = all_blocks[:, 0, 0, 0]
     order = np.argsort(brightness, kind="stable")
-    groups = []
+    groups, scatter = [], []
     for group in np.array_split(order, min(_BRIGHTNESSES, len(order))):
         count = max(round(_FLATTEST * len(group)), min(len(group), 40))
         flat = group[np.argsort(all_texture[group], kind="stable")[:count]]
         squares = np.sort(all_blocks[flat] ** 2, axis=0)
         kept = max(round(_KEPT * len(squares)), 1)
         groups.append(squares[:kept].mean(axis=0) / _KEPT_SQUARE)
-    variances = np.median(groups, axis=0)
-    variances[0] = np.quantile(np.array(groups)[:, 0], 1 / 3, axis=0)
+        scatter.append(_scatter(all_blocks[flat, 0], groups[-1][0]))
+    variances = _without_texture(np.array(groups))
     coarse = np.sort(coarseness(np.array(groups)))[:2].max()
+    if len(variances) == 1 and np.median(scatter) > _MOST_SCATTER:
+        coarse = 1.0
     model = Correlated(_known_floor(_SURPLUS**2 * _extrapolated(variances)), transform)
     return model, float(coarse)
+
+
+def _without_texture(groups: Array) -> Array:
+    """Return the spectra (channels, 8, 8) from those of the brightness classes, (classes, channels, 8, 8).
+
+    The median of the classes, a lower quantile in the first channel, where most texture is.  Texture only
+    adds: more than _MOST_UNEVEN times the quietest class, or in colour than _MOST_COLOURED times the
+    quietest channel, is not noise, or not all of it is.
+    """
+    found = np.median(groups, axis=0)
+    found[0] = np.quantile(groups[:, 0], 1 / 3, axis=0)
+    level = found[:, _MIDDLE].mean(axis=-1)
+    limit = _MOST_UNEVEN * groups[:, :, _MIDDLE].mean(axis=-1).min(axis=0)
+    if len(found) == 3:
+        limit = np.minimum(limit, _MOST_COLOURED * np.minimum(level, limit).min())
+    return found * np.minimum(1.0, limit / np.maximum(level, 1e-30))[:, None, None]
+
+
+def _scatter(blocks: Array, variances: Array) -> float:
+    """Return how much more than Gaussian noise of this spectrum the energy of blocks (m, 8, 8) varies."""
+    band = (_ORDER >= 2) & (_ORDER <= 6)
+    shares = blocks[:, band] ** 2 / np.maximum(variances[band], 1e-30)
+    return float(np.var(np.log(shares.mean(axis=1) + 1e-9)) * shares.shape[1] / 2)
 
 
 def _planes(picture: Picture) -> list[Float]:

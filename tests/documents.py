@@ -1,0 +1,142 @@
+"""Pages of documentation, their blocks of code, and files for these to work on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import tifffile
+from PIL import Image
+
+import symsmooth
+from symsmooth.cli import app
+
+ROOT = Path(__file__).parent.parent
+BUILT = ("_build", "gallery", "generated", "backreferences", "reproduction.md")
+SHELL, PYTHON, PLAIN = ("", "sh"), ("python",), ("text",)
+DIRECTIVES = {"eval-rst", "image", "include", "toctree"}  # of MyST, between fences; no code
+
+_FENCE = re.compile(r"^(?P<fence>`{3,})(?P<language>[^`]*)$")
+_MARK = re.compile(r"^<!-- (?P<kind>needs|skip): (?P<text>.+) -->$")
+
+
+def pages() -> list[Path]:
+    """The README and its neighbours, and all pages in docs that are written by hand."""
+    written = [
+        path
+        for ending in ("md", "rst")
+        for path in sorted((ROOT / "docs").rglob(f"*.{ending}"))
+        if not set(path.relative_to(ROOT).parts) & set(BUILT)
+    ]
+    return [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + written
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code and what is said of it in the comment before it."""
+
+    page: Path
+    line: int  # of its first line of code, from 1
+    language: str
+    text: str
+    needs: str = ""  # a public name, or a command, that may not be there yet
+    skip: str = ""  # why it cannot be run
+
+    @property
+    def name(self) -> str:
+        page = self.page.relative_to(ROOT) if self.page.is_relative_to(ROOT) else self.page
+        return f"{page}:{self.line}"
+
+    @property
+    def why_not(self) -> str:
+        """Why it is not run here; empty if it is."""
+        if self.needs and not there_is(self.needs):
+            return f"{self.name}: there is no {self.needs} yet"
+        return f"{self.name}: {self.skip}" if self.skip else ""
+
+
+def there_is(what: str) -> bool:
+    """Whether there is a name, such as symsmooth.denoise, or a command, such as symsmooth noise."""
+    head, _, tail = what.partition("." if "." in what else " ")
+    assert head == "symsmooth", f"needs must name symsmooth.NAME or symsmooth COMMAND, got {what!r}"
+    return tail in symsmooth.__all__ if "." in what else tail in commands()
+
+
+def commands() -> set[str]:
+    """The names of all commands."""
+    return {c.name or c.callback.__name__ for c in app.registered_commands if c.callback}
+
+
+def blocks(page: Path) -> list[Block]:
+    """All blocks between fences that hold code, in order."""
+    return [block for block in _fenced(page) if not block.language.startswith("{")]
+
+
+def directives(page: Path) -> set[str]:
+    """What MyST is told to do between fences."""
+    return {
+        block.language.partition("}")[0].strip("{")
+        for block in _fenced(page)
+        if block.language.startswith("{")
+    }
+
+
+def _fenced(page: Path) -> Iterator[Block]:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    start, language, marks = 0, "", {}
+    fence = ""
+    for number, line in enumerate(lines, 1):
+        found, mark = _FENCE.match(line), _MARK.match(line)
+        if fence and line.strip() == fence:
+            text = "\n".join(lines[start - 1 : number - 1]) + "\n"
+            yield Block(page, start, language, text, **marks)
+            fence, marks = "", {}
+        elif fence:
+            continue
+        elif found:
+            fence, language, start = found["fence"], found["language"].strip(), number + 1
+        elif mark:
+            marks[mark["kind"]] = mark["text"]
+        elif line.strip():
+            marks = {}
+    assert not fence, f"{page}: a block that begins at line {start} does not end"
+
+
+def write_samples(folder: Path) -> None:
+    """Write what the pages' examples work on: small, and as they say it is."""
+    from astropy.io import fits
+    from skimage import data
+
+    rng = np.random.default_rng(0)
+    scene = data.camera()[96:160, 200:264].astype(np.float32)
+    noisy = np.clip(scene + rng.normal(0, 20, scene.shape), 0, 255).astype(np.uint8)
+    Image.fromarray(noisy).save(folder / "noisy.png")
+    photo = data.astronaut()[:64, 180:244]
+    grain = np.clip(photo + rng.normal(0, 20, photo.shape), 0, 255).astype(np.uint8)
+    Image.fromarray(grain).save(folder / "photo.jpg", quality=95)
+
+    counts = (100 + 2.2 * rng.poisson(scene / 4) + rng.normal(0, 3.5, scene.shape)).astype(
+        np.uint16
+    )
+    tifffile.imwrite(folder / "cells.tif", counts)
+    stack = rng.normal(100, 20, (5, 20, 22)).astype(np.float32)
+    tifffile.imwrite(folder / "stack.tif", stack)
+    tifffile.imwrite(folder / "series.ome.tif", stack, metadata={"axes": "TYX"})
+    tifffile.imwrite(folder / "big.tif", noisy, tile=(32, 32))
+    np.save(folder / "scan.npy", rng.normal(100, 20, (100, 80)))
+    for place in ("a", "b"):
+        (folder / "folder" / place).mkdir(parents=True)
+        tifffile.imwrite(folder / "folder" / place / "x.tif", counts[:24, :24])
+
+    sky = rng.normal(200, 3, (64, 64)).astype(np.float32)
+    sky[20:23, 30:33] += 500
+    sky[5, 5] = np.nan
+    fits.PrimaryHDU(sky).writeto(folder / "m31.fits")
+
+    import zarr
+
+    array = zarr.create_array(folder / "big.zarr", shape=(64, 64), chunks=(32, 32), dtype="uint8")
+    array[:] = noisy

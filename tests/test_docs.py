@@ -1,0 +1,304 @@
+"""Every block of code in the README and the documentation runs, or says why it does not.
+
+Blocks of a page share their names and a folder of small files.  A comment before a block,
+``<!-- skip: why -->`` or ``<!-- needs: symsmooth.name -->``, is the only way not to be run; pytest tells
+of each.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import symsmooth
+from symsmooth import METHODS, mixture
+from symsmooth.cli import app, main
+from symsmooth.cli.options import parse_options, split_arguments
+
+from . import documents
+from .conftest import Opened
+from .documents import PLAIN, PYTHON, ROOT, SHELL, Block
+
+PAGES = documents.pages()
+BLOCKS = [block for page in PAGES for block in documents.blocks(page)]
+NOT_RUN = {  # commands whose options are checked, and that is all
+    "reproduce": "measures for minutes",
+    "demo": "is run by tests/test_cli.py",
+    "serve": "does not end",
+}
+
+
+@pytest.fixture(scope="session")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("samples")
+    documents.write_samples(folder)
+    return folder
+
+
+# --- blocks ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if any(block.page == page for block in BLOCKS)],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_the_code_of_a_page_runs(page, samples, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(shutil.copytree(samples, tmp_path / "here"))
+    names: dict[str, object] = {"__name__": "__page__"}
+    for block in documents.blocks(page):
+        if block.why_not or block.language in PLAIN:
+            continue
+        if block.language in PYTHON:
+            code = "\n" * (block.line - 1) + block.text  # so that tracebacks tell the page's lines
+            exec(compile(code, str(page), "exec"), names)
+        else:
+            run_commands(block, monkeypatch)
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    "block", [b for b in BLOCKS if b.skip or b.needs], ids=lambda block: block.name
+)
+def test_what_is_not_run_says_why(block) -> None:
+    if block.why_not:
+        pytest.skip(block.why_not)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_nothing_else_is_code(page) -> None:
+    """Blocks are in a language that is known here, and no other markup hides code."""
+    known = {*SHELL, *PYTHON, *PLAIN}
+    assert {block.language for block in documents.blocks(page)} <= known
+    assert documents.directives(page) <= documents.DIRECTIVES
+    text = page.read_text(encoding="utf-8")
+    assert not re.search(r"^\s*(\.\. code|~~~|>>> |<pre)", text, re.MULTILINE)
+    comments = re.findall(r"<!--.*?-->", text, re.DOTALL)
+    assert all(documents._MARK.match(comment) for comment in comments)
+
+
+def test_a_wrong_block_is_found(tmp_path, monkeypatch) -> None:
+    """The reader of pages sees what is wrong with a page."""
+    page = tmp_path / "page.md"
+    page.write_text(
+        "<!-- skip: why -->\n```python\n1 / 0\n```\ntext\n```\nsymsmooth nothing\n```\n"
+    )
+    skipped, wrong = documents.blocks(page)
+    assert (skipped.skip, skipped.line, skipped.language) == ("why", 3, "python")
+    assert not wrong.skip
+    with pytest.raises(AssertionError, match="nothing"):
+        run_commands(wrong, monkeypatch)
+    for line in (
+        "symsmooth noise --nonsense 3",
+        "pip install '.[nonsense]'",
+        "make nonsense",
+        "ls",
+    ):
+        with pytest.raises((AssertionError, SystemExit, typer.BadParameter)):
+            run_commands(Block(page, 1, "sh", line), monkeypatch)
+
+
+def run_commands(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the lines of a shell block that are ours; check the rest for what they name."""
+    for line in block.text.replace("\\\n", " ").splitlines():
+        words = split(line)
+        if words:
+            assert words[0] in RUNNERS, f"{block.name}: nobody knows how to check {line!r}"
+            RUNNERS[words[0]](words[1:], monkeypatch)
+
+
+def split(line: str) -> list[str]:
+    """Split a line as a shell does; patterns are expanded unless they are quoted."""
+    words: list[str] = []
+    for word in shlex.split(line, comments=True, posix=False):
+        bare = word.strip("'\"")
+        words += sorted(glob.glob(word)) if word == bare and "*" in word else [bare]
+    return words[:-1] if words[-1:] == ["&"] else words
+
+
+def run_symsmooth(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    if words[0].startswith("-"):
+        words = ["methods"]
+    name, *rest = words
+    assert name in documents.commands(), f"there is no command {name}"
+    if name in NOT_RUN or "--scheduler" in rest:  # (there is no scheduler to ask)
+        parse(name, rest)
+        return
+    for place in (rest[i + 1] for i, word in enumerate(rest[:-1]) if word in ("-o", "--out")):
+        Path(place).parent.mkdir(exist_ok=True)
+    monkeypatch.setattr(sys, "argv", ["symsmooth", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code, f"symsmooth {shlex.join(words)}: exit code {ended.value.code}"
+
+
+def parse(name: str, words: list[str]) -> None:
+    """Check a command's options without running it."""
+    context = typer.main.get_command(app).commands[name].make_context(name, list(words))  # type: ignore[attr-defined]
+    if name == "denoise":
+        method = context.params["method"] or "denoise"
+        parse_options(method, METHODS[method], split_arguments(context.params["inputs"])[1])
+
+
+def check_pip(words: list[str], _: object) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert words[0] == "install"
+    for word in words[1:]:
+        extras = re.fullmatch(r"(?:\.|symsmooth)(?:\[([\w,]+)\])?", word)
+        assert extras, word
+        named = set(filter(None, (extras[1] or "").split(",")))
+        assert named <= set(project["optional-dependencies"]), word
+
+
+def check_make(words: list[str], _: object) -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for word in words:
+        assert re.search(rf"^{re.escape(word)}:", makefile, re.MULTILINE), f"make {word}"
+
+
+def check_python(words: list[str], _: object) -> None:
+    script = (ROOT / words[0]).read_text()
+    assert all(word in script for word in words if word.startswith("--"))
+
+
+def check_dask(words: list[str], _: object) -> None:
+    from distributed.cli import dask_scheduler, dask_worker
+
+    command: Any = {"scheduler": dask_scheduler.main, "worker": dask_worker.main}[words[0]]
+    command.make_context(words[0], list(words[1:]))
+
+
+RUNNERS: dict[str, Callable[[list[str], Any], None]] = {
+    "symsmooth": run_symsmooth,
+    "pip": check_pip,
+    "make": check_make,
+    "python": check_python,
+    "dask": check_dask,
+}
+
+
+# --- what the text says ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_and_names_in_the_text_exist(page) -> None:
+    text = page.read_text(encoding="utf-8")
+    awaited = {block.needs for block in documents.blocks(page) if block.needs}
+    known_names = {*symsmooth.__all__, *mixture.__dict__}
+    group: Any = typer.main.get_command(app)
+    for line in re.findall(r"`symsmooth ([a-z][^`]*)`", text):
+        name, *words = shlex.split(line)
+        if name not in group.commands:
+            assert f"symsmooth {name}" in awaited, f"there is no command {name}"
+            continue
+        known = {flag for option in group.commands[name].params for flag in option.opts}
+        own = {f"--{p.replace('_', '-')}" for f in METHODS.values() for p in f.__kwdefaults__ or ()}
+        assert {word for word in words if word.startswith("--")} <= known | own, line
+    for name in re.findall(r"`(denoise_\w+|fit_\w+|estimate_\w+)\b[^`]*`", text):
+        assert name in known_names or f"symsmooth.{name}" in awaited, name
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_links_and_pictures_are_there(name) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / name).read_text()):
+        assert (ROOT / target).exists(), target
+
+
+def test_the_reference_has_all_that_is_public() -> None:
+    text = "".join(path.read_text() for path in (ROOT / "docs" / "api").glob("*.rst"))
+    listed = set(re.findall(r"^(?:   |\.\. py:data:: )(\w+)$", text, re.MULTILINE))
+    assert set(symsmooth.__all__) <= listed
+    assert set(symsmooth.files.__all__) - {"replacing"} <= listed
+
+
+# --- the pages that are built ------------------------------------------------------------------
+
+
+def build(folder: Path, *options: str) -> Path:
+    """Build the pages from a copy, every warning an error; return where they are."""
+    pytest.importorskip("sphinx_gallery", reason="the extra docs is not installed")
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
+        shutil.copy(ROOT / name, folder)
+    written = shutil.ignore_patterns("_build", "gallery", "generated", "backreferences")
+    shutil.copytree(ROOT / "docs", folder / "docs", ignore=written)
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", *options]
+    done = subprocess.run(
+        [*command, folder / "docs", folder / "html"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr.lower()
+    return folder / "html"
+
+
+def outside(html: Path) -> list[str]:
+    """What the pages would load from elsewhere: scripts, styles, fonts, pictures, frames."""
+    found = []
+    loads = re.compile(
+        r"<(?:script|img|iframe|source|video)\b[^>]*\bsrc(?:set)?=\"((?:https?:)?//[^\"]+)"
+    )
+    links = re.compile(
+        r"<link\b(?![^>]*rel=\"(?:canonical|license)\")[^>]*href=\"((?:https?:)?//[^\"]+)"
+    )
+    urls = re.compile(r"(?:url\(|@import )[\"']?((?:https?:)?//[^\"')]+)")
+    for path in html.rglob("*"):
+        patterns = {".html": (loads, links, urls), ".css": (urls,)}.get(path.suffix, ())
+        text = path.read_text(encoding="utf-8") if patterns else ""
+        found += [f"{path.name}: {url}" for pattern in patterns for url in pattern.findall(text)]
+    return found
+
+
+def test_what_is_loaded_from_outside_is_found(tmp_path) -> None:
+    (tmp_path / "a.html").write_text(
+        '<script src="https://cdn.x/a.js"></script><link rel="stylesheet" href="//fonts.x/b">'
+        '<img src="c.png"><a href="https://x">x</a>'
+    )
+    (tmp_path / "a.css").write_text('@import "https://y/c.css"; a { src: url(d.woff) }')
+    found = outside(tmp_path)
+    assert sorted(found) == [
+        "a.css: https://y/c.css",
+        "a.html: //fonts.x/b",
+        "a.html: https://cdn.x/a.js",
+    ]
+
+
+def test_the_pages_are_built_without_warnings(tmp_path) -> None:
+    """All but the gallery, whose examples take a minute to run."""
+    html = build(tmp_path, "-D", "plot_gallery=0")
+    assert outside(html) == []
+    assert (html / "api" / "generated" / "symsmooth.denoise.html").exists()
+
+
+@pytest.mark.slow
+def test_the_gallery_runs_and_pages_load_nothing(tmp_path, browser) -> None:
+    html = build(tmp_path)
+    assert outside(html) == []
+    gallery = sorted((html / "gallery").glob("0*.html"))
+    assert len(gallery) >= 8
+    pages = [html / "index.html", html / "theory.html", html / "which.html", *gallery]
+    for theme in ("light", "dark"):
+        for path in pages:
+            opened = Opened(browser, path, color_scheme=theme)
+            page = opened.page
+            assert all(text.startswith("[PST]") for text in opened.complaints), opened.complaints
+            assert all(url.startswith(("file:", "data:")) for url in opened.requests)
+            broken = "i => i.checkVisibility() && !i.naturalWidth"
+            assert page.evaluate(f"[...document.images].filter({broken}).length") == 0, path
+            assert page.evaluate("document.documentElement.dataset.theme") == theme
+            figures = page.locator("img.sphx-glr-single-img:visible")
+            assert all(f"only-{theme}" in figure.get_attribute("class") for figure in figures.all())
+            assert figures.count() >= (path in gallery)
+            if path.name == "theory.html":
+                assert page.locator("math").count() > 20
+                assert page.evaluate("document.fonts.check('16px \"STIX Two Math\"')")
+            opened.context.close()
