@@ -18,7 +18,7 @@ LAYERS = [
     ["filters", "gsf", "gsfw", "baselines"],
     ["stages"],
     ["weights", "symmetrize", "mixture", "estimators", "selection", "figures"],
-    ["patches", "tiles", "noise", "channels", "presets", "pyramid", "repetition"],
+    ["patches", "tiles", "noise", "channels", "presets", "pyramid", "repetition", "grid"],
     ["image", "options", "_kernels"],
 ]
 RANK = {name: rank for rank, names in enumerate(reversed(LAYERS)) for name in names}

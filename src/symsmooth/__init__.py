@@ -25,6 +25,7 @@ _HOME = {
     "GSFWResult": "gsfw",
     "denoise": "automatic",
     "denoise_bilateral": "filters",
+    "denoise_blocks": "blocks",
     "denoise_bm3d": "baselines.bm3d",
     "denoise_epll": "baselines.epll",
     "denoise_gaussian": "filters",
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from .baselines.glide import denoise_glide as denoise_glide
     from .baselines.nl_bayes import denoise_nl_bayes as denoise_nl_bayes
     from .baselines.ple import denoise_ple as denoise_ple
+    from .blocks import denoise_blocks as denoise_blocks
     from .filters import denoise_bilateral as denoise_bilateral
     from .filters import denoise_gaussian as denoise_gaussian
     from .filters import denoise_lark as denoise_lark
@@ -69,10 +71,16 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: the package itself imports in no time."""
+    """Import a public name when it is first used: the package itself imports in no time.
+
+    Methods are given what they know of dask arrays here.
+    """
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    if name.startswith("denoise") and name != "denoise_blocks":
+        value = importlib.import_module(".blocks", __name__).lazily(value)
+    return globals().setdefault(name, value)
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .image import Array, open_image
+from .image import Array, Picture, open_image
 from .noise import NoiseModel, White, resolve_noise
 from .noise.models import NoiseName
 from .options import check_positive, make_rng
@@ -86,6 +86,11 @@ def denoise(
     if isinstance(model, White):
         found = denoise_in_stages(picture, strength * model.sigma, quality, generator, pool)
         return picture.restore(found.image)
-    white = replace(picture, noisy=model.whiten(picture.noisy))
-    found = denoise_in_stages(white, strength, quality, generator, pool)
+    found = denoise_in_stages(_whiten(picture, model), strength, quality, generator, pool)
     return picture.restore(model.restore(found.image))
+
+
+def _whiten(picture: Picture, model: NoiseModel) -> Picture:
+    """Return the picture with white noise of variance 1."""
+    whole = None if picture.whole is None else _whiten(picture.whole, model)
+    return replace(picture, noisy=model.whiten(picture.noisy), whole=whole)

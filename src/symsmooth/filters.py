@@ -85,7 +85,7 @@ def denoise_gaussian(
         return picture.restore(picture.noisy)
     pool = Pool(workers, progress)
     if h_s is None:
-        h_s = _gaussian_width(picture, sigma, sinkhorn_iters, pool)
+        h_s = _gaussian_width(picture.scene, sigma, sinkhorn_iters, pool)
     W = weights.gaussian(picture.noisy, h_s, pool)
     return picture.restore(smooth(W, picture, sinkhorn_iters))
 

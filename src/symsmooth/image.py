@@ -6,6 +6,7 @@ that no method can depend on the units, and float32 is enough for any offset.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,6 +32,11 @@ class Picture:
         False where a pixel is missing; None when none is.
     offset, scale : float
         ``original = noisy * scale + offset``.
+    channel_axis : int or None
+    wrap : callable
+        Makes an array what the image was: an xarray.DataArray, a torch tensor.
+    whole : Picture or None
+        What this is a piece of, or a sample of it.
     """
 
     original: Array
@@ -39,6 +45,13 @@ class Picture:
     offset: float
     scale: float
     channel_axis: int | None
+    wrap: Callable[[Array], Any] = np.asarray
+    whole: Picture | None = None
+
+    @property
+    def scene(self) -> Picture:
+        """What is looked at for choices that hold for the whole: this picture if it is no piece."""
+        return self.whole or self
 
     @property
     def spatial(self) -> tuple[int, ...]:
@@ -69,7 +82,7 @@ class Picture:
             limits = np.iinfo(dtype)
             restored = np.clip(np.rint(restored), limits.min, limits.max)
         restored = restored.astype(dtype)
-        return self.in_axes(restored)
+        return self.wrap(self.in_axes(restored))
 
     def in_units(self, pixels: Array) -> Float:
         """Return pixels (*spatial, channels) in the image's units and axes, as float32."""
@@ -82,6 +95,17 @@ class Picture:
         return np.ascontiguousarray(np.moveaxis(pixels, -1, self.channel_axis))
 
 
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A piece of a larger image, to be denoised as it would be there: an array that knows the whole."""
+
+    pixels: Array
+    whole: Picture  # or a sample of it, with as many spatial axes
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self.pixels, dtype, copy=copy)
+
+
 def open_image(
     image: ArrayLike, channel_axis: int | None = None, mask: ArrayLike | None = None
 ) -> Picture:
@@ -91,15 +115,18 @@ def open_image(
     ----------
     image : array_like
         2-D, or 3-D (a volume), plus a channel axis if ``channel_axis`` is given; any real dtype
-        but bool.  Non-finite pixels, and masked ones of a masked array, are missing.
+        but bool.  Non-finite pixels, and masked ones of a masked array, are missing.  For an
+        xarray.DataArray or a torch tensor ``restore`` returns one; a Piece has the units of its whole.
     channel_axis : int or None
         The axis of the channels; None if there is none.
     mask : array_like of bool or None
         Spatial shape; True where a pixel is missing.
     """
+    image, wrap = unwrap(image)
     pixels = _check_pixels(image, channel_axis)
     valid = _find_valid(image, pixels, channel_axis, mask)
-    offset, scale = _units(pixels, valid)
+    whole = image.whole if isinstance(image, Piece) else None
+    offset, scale = _units(pixels, valid) if whole is None else (whole.offset, whole.scale)
     work: Any = np.float64
     if pixels.dtype.itemsize <= 2 or pixels.dtype == np.float32:
         work = np.float32
@@ -109,7 +136,24 @@ def open_image(
     noisy = np.ascontiguousarray(noisy, dtype=np.float32)
     if valid is not None:
         noisy = fill_missing(noisy, valid)
-    return Picture(pixels, noisy, valid, offset, scale, channel_axis)
+    return Picture(pixels, noisy, valid, offset, scale, channel_axis, wrap, whole)
+
+
+def unwrap(image: Any) -> tuple[Any, Callable[[Array], Any]]:
+    """Return an image as something NumPy takes without a copy, and how a result becomes what it was.
+
+    Libraries are known by the name of the type: none is imported here that the user has not.
+    """
+    library = type(image).__module__.partition(".")[0]
+    if library == "xarray" and hasattr(image, "dims"):
+        return image.values, lambda pixels: image.copy(data=pixels)  # dims, coords, attrs, name
+    if library == "torch":
+        import torch
+
+        if image.device.type != "cpu":
+            raise TypeError(f"image is a tensor on {image.device}; pass image.cpu()")
+        return image.detach().numpy(), torch.from_numpy
+    return image, np.asarray
 
 
 def _check_pixels(image: ArrayLike, channel_axis: int | None) -> Array:

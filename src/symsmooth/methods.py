@@ -11,15 +11,20 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .automatic import denoise
-from .baselines.bm3d import denoise_bm3d
-from .baselines.epll import denoise_epll
-from .baselines.glide import denoise_glide
-from .baselines.nl_bayes import denoise_nl_bayes
-from .baselines.ple import denoise_ple
-from .filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
-from .gsf import denoise_gsf
-from .gsfw import denoise_gsfw
+from . import (
+    denoise,
+    denoise_bilateral,
+    denoise_bm3d,
+    denoise_epll,
+    denoise_gaussian,
+    denoise_glide,
+    denoise_gsf,
+    denoise_gsfw,
+    denoise_lark,
+    denoise_nl_bayes,
+    denoise_nlm,
+    denoise_ple,
+)
 from .image import Array
 
 METHODS: Mapping[str, Callable[..., Array]] = MappingProxyType(

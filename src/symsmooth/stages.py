@@ -66,8 +66,8 @@ def denoise_in_stages(
         raise ValueError(f"quality must be one of {', '.join(PRESETS)}, got {quality!r}")
     if sigma == 0.0:
         return Stages((picture.noisy,), np.zeros_like(picture.noisy), (), {})
-    preset, ratio = PRESETS[quality], contrast(picture.noisy, sigma)
-    transform = decorrelate(picture.noisy, sigma)
+    preset, ratio = PRESETS[quality], contrast(picture.scene.noisy, sigma)
+    transform = decorrelate(picture.scene.noisy, sigma)
     with pool:
         found = _run_in_blocks(picture, transform, sigma, ratio, preset, rng, pool)
     back, claim = transform.T, np.float32(calibration(preset, ratio) ** 2)

@@ -218,14 +218,23 @@ def cover(spatial: Sequence[int], most_pixels: int, halo: int) -> list[Block]:
 
 
 def _cuts(size: int, side: int, halo: int) -> list[tuple[slice, slice, NDArray[np.float32]]]:
-    """Cut one axis evenly into (inner, outer, ramp); ramps cross over inside the overlaps."""
+    """Cut one axis evenly into (inner, outer, ramp)."""
     count = -(-size // side)
-    edges = [round(i * size / count) for i in range(count + 1)]
+    return cuts_at([round(i * size / count) for i in range(count + 1)], halo)
+
+
+def cuts_at(edges: Sequence[int], halo: int) -> list[tuple[slice, slice, NDArray[np.float32]]]:
+    """Cut one axis at the edges into (inner, outer, ramp).
+
+    Ramps cross over in the inner half of the overlaps.  What is nearer to the end of a halo has no
+    weight: there the border is felt, which the whole picture does not have.
+    """
+    size, fade = edges[-1], max(halo, 1)
     cuts = []
     for low, high in itertools.pairwise(edges):
         outer = slice(max(low - halo, 0), min(high + halo, size))
         at = np.arange(outer.start, outer.stop) + 0.5
-        rise = np.clip((at - low) / (2 * halo) + 0.5, 0, 1) if low > 0 else np.ones(len(at))
-        fall = np.clip((high - at) / (2 * halo) + 0.5, 0, 1) if high < size else np.ones(len(at))
+        rise = np.clip((at - low) / fade + 0.5, 0, 1) if low > 0 else np.ones(len(at))
+        fall = np.clip((high - at) / fade + 0.5, 0, 1) if high < size else np.ones(len(at))
         cuts.append((slice(low, high), outer, (rise * fall).astype(np.float32)))
     return cuts

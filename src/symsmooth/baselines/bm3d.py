@@ -93,9 +93,9 @@ def denoise_bm3d(
     sigma = resolve_sigma(picture, sigma)
     if sigma == 0.0:
         return picture.restore(picture.noisy)
-    transform = decorrelate(picture.noisy, sigma)
+    transform = decorrelate(picture.scene.noisy, sigma)
     noisy = mix(picture.noisy, transform) / np.float32(sigma)
-    ratio = contrast(noisy[..., :1], 1.0)
+    ratio = contrast(mix(picture.scene.noisy, transform)[..., :1], sigma)
     steps = choose_steps(ratio, len(picture.spatial), noisy.shape[-1])
     least = max(steps.first.side, steps.second.side)
     noisy = to_planes(noisy, least)

@@ -102,9 +102,9 @@ def denoise_epll(
     generator = make_rng(rng)
     if sigma == 0.0:
         return picture.restore(picture.noisy)
-    transform = decorrelate(picture.noisy, sigma)
+    transform = decorrelate(picture.scene.noisy, sigma)
     noisy = mix(picture.noisy, transform)
-    spread = contrast(noisy[..., 0], sigma) * sigma
+    spread = contrast(mix(picture.scene.noisy, transform)[..., 0], sigma) * sigma
     with Pool(workers, progress) as pool:
         if isinstance(prior, str) and prior == "pilot":
             learned_from = _pilot(picture, sigma, pool)

@@ -115,7 +115,7 @@ def denoise_glide(
     check_at_least_one("samples", samples)
     if sigma == 0.0:
         return picture.restore(picture.noisy)
-    transform = decorrelate(picture.noisy, sigma)
+    transform = decorrelate(picture.scene.noisy, sigma)
     spread = sigma * (patch_size**n_dims * len(transform)) ** 0.5
     with Pool(workers, progress) as pool:
         pilot = _pilot(picture, patch_size, _PILOT_SPREAD * spread, pool)

@@ -94,8 +94,8 @@ def denoise_nl_bayes(
     if sigma == 0.0:
         return picture.restore(picture.noisy)
     channels, n_dims = picture.noisy.shape[-1], len(picture.spatial)
-    steps = choose_steps(contrast(picture.noisy, sigma), n_dims, channels, boost)
-    transform = decorrelate(picture.noisy, sigma)
+    steps = choose_steps(contrast(picture.scene.noisy, sigma), n_dims, channels, boost)
+    transform = decorrelate(picture.scene.noisy, sigma)
     least = max(steps.first.side, steps.second.side)
     noisy = to_planes(mix(picture.noisy, transform), least) / np.float32(sigma)
     with Pool(workers, progress) as pool:

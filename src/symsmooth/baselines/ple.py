@@ -87,9 +87,9 @@ def denoise_ple(
     check_at_least_one("iterations", iterations)
     if sigma == 0.0:
         return picture.restore(picture.noisy)
-    transform = decorrelate(picture.noisy, sigma)
+    transform = decorrelate(picture.scene.noisy, sigma)
     noisy = mix(picture.noisy, transform)
-    spread = contrast(noisy[..., 0], sigma) * sigma
+    spread = contrast(mix(picture.scene.noisy, transform)[..., 0], sigma) * sigma
     regions = cover(picture.spatial[-2:], _REGION**2, _HALO)
     pieces = [
         _Piece((*at, *region.outer, c), region)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import batch, seeing, work
+from . import batch, pieces, seeing, work
 from .options import UsageError, own_options, parse_options, split_arguments
 
 if TYPE_CHECKING:
@@ -106,8 +106,12 @@ def denoise(
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print errors only.")] = False,
     overwrite: Overwrite = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Skip files whose output exists.")
+        bool,
+        typer.Option("--resume", help="Skip files whose output exists; go on with a large one."),
     ] = False,
+    scheduler: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="A dask cluster to work on, tcp://HOST:PORT.")
+    ] = "",
 ) -> None:
     """Denoise files.  Takes the method's own options too, such as --n-clusters 300.
 
@@ -134,7 +138,12 @@ def denoise(
         def work_on(source: Path) -> list[str]:
             with _progress_bar(source.name, show_bar) as progress:
                 heeding = work.stopping(stop, progress) if jobs > 1 else progress
-                report = work.denoise_file(source, plan.targets[source], job, heeding)
+                how = pieces.How(resume, scheduler, tell)
+                with pieces.opened(source, plan.targets[source], scheduler) as large:
+                    if large is None:
+                        report = work.denoise_file(source, plan.targets[source], job, heeding)
+                    else:
+                        report = pieces.denoise(large, plan.targets[source], job, heeding, how)
             return [json.dumps(report.as_json()) if as_json else report.as_line()]
 
         if plan.done:

@@ -33,7 +33,7 @@ class Target:
     """An image that is written box by box; a context manager.
 
     Leaving it normally finishes it.  Leaving it by an exception removes it, or keeps it under its
-    hidden name if it was made with ``resume=True``.
+    hidden name if it was made with ``resume`` or ``keep``.
 
     Attributes
     ----------
@@ -51,6 +51,16 @@ class Target:
         self.chunks: tuple[int, ...] = tuple(getattr(pixels, "chunks", None) or self.shape)
         self._part, self._log, self._resume = part, log, resume
         self._done = {tuple(map(tuple, line["box"])) for line in lines_of(log) if "box" in line}
+
+    @property
+    def key(self) -> object:
+        """The key of the run whose boxes the log holds now; None if there is no log."""
+        return next(iter(lines_of(self._log)), {}).get("key")
+
+    @property
+    def n_done(self) -> int:
+        """How many boxes are written, those of other processes too."""
+        return sum("box" in line for line in lines_of(self._log))
 
     def is_done(self, box: Box) -> bool:
         """Whether this very box was written, now or by a run before."""

@@ -160,18 +160,22 @@ def build_levels(folder: Path, names: Sequence[str], how: Any) -> None:
         build(open_array(folder, large, "r"), open_array(folder, small, "r+"), how)
 
 
-def create(folder: Path, shape: Sequence[int], dtype: Any, axes: str) -> Any:
-    """Make an array of zeros with named axes."""
+def new_chunks(shape: Sequence[int], axes: str) -> tuple[int, ...]:
+    """Return the chunks of an array that is made here."""
     spatial = sum(letter in "ZYX" for letter in axes) or 1
     side = max(int(_CHUNK ** (1 / spatial)), 1)
-    chunks = tuple(
+    return tuple(
         min(n, side) if letter in "ZYX" else (n if letter in "CS" else 1)
         for n, letter in zip(shape, axes, strict=True)
     )
+
+
+def create(folder: Path, shape: Sequence[int], dtype: Any, axes: str) -> Any:
+    """Make an array of zeros with named axes."""
     return zarr.create_array(
         str(folder),
         shape=tuple(shape),
-        chunks=chunks,
+        chunks=new_chunks(shape, axes),
         dtype=dtype,
         dimension_names=list(axes.replace("S", "C").lower()),
         overwrite=True,

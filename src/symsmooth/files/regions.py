@@ -19,7 +19,7 @@ from ._base import Array, FileError, channels_of, one_line, plain_axes
 from ._pyramid import Box
 from ._targets import MAKERS, Target, append, check_box, lines_of, remove
 
-__all__ = ["Box", "Source", "Target", "create_target", "open_source"]
+__all__ = ["Box", "Source", "Target", "create_target", "open_source", "target_chunks"]
 
 
 class Source:
@@ -150,9 +150,20 @@ def _open_npy(path: Path) -> Source:
     return Source(path, "NPY", pixels, axes, {})
 
 
+def target_chunks(path: str | os.PathLike[str], source: Source) -> tuple[int, ...]:
+    """Return what will be stored in one piece by the target of that name."""
+    if source.format == "ZARR":
+        return tuple(source._pixels.shards or source.chunks)
+    if format_of(Path(path)) == "ZARR":
+        chunks: tuple[int, ...] = _module("ZARR").new_chunks(source.shape, source.axes)
+        return chunks
+    return source.chunks
+
+
 def create_target(
-    path: str | os.PathLike[str], source: Source, *, resume: bool = False, key: str = ""
-) -> Target:
+    path: str | os.PathLike[str], source: Source, *, resume: bool = False, keep: bool = False,
+    key: str = "",
+) -> Target:  # fmt: skip
     """Make a TIFF, Zarr or .npy image like a source, to be written box by box.
 
     Parameters
@@ -163,6 +174,8 @@ def create_target(
         Gives shape, dtype, axes and, in the same format, everything else.
     resume : bool
         Take up what a run with the same ``key`` left, and leave it behind when interrupted.
+    keep : bool
+        Leave it behind when interrupted, for a run that resumes.
     key : str
         What the pixels depend on (method, options, the input's date): another key starts afresh.
     """
@@ -178,9 +191,13 @@ def create_target(
         if not (resume and part.exists() and lines and lines[0] == about):
             remove(part)
             remove(log)
-            MAKERS[format][0](part, source)
+            try:
+                MAKERS[format][0](part, source)
+            except BaseException:
+                remove(part)
+                raise
             append(log, about)
-        return MAKERS[format][1](file, part, log, resume, source)
+        return MAKERS[format][1](file, part, log, resume or keep, source)
     except FileError as error:
         raise FileError(f"{file}: {error}") from error
     except OSError as error:

@@ -1,0 +1,160 @@
+"""How an array that is too large is cut into blocks, put together again, and looked at in a few windows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .image import Array
+from .tiles import cuts_at
+
+Index = tuple[int, ...]
+Box = tuple[slice, ...]
+
+_HALO = {2: 48, 3: 16}  # pixels, in pictures and in volumes
+_SIDE = {2: 2048, 3: 160}  # of a block with its halo, at most (unless a chunk is larger)
+_WINDOW = {2: (256, 256), 3: (16, 64, 64)}  # sixteen are looked at
+_WHOLE = 2**20  # pixels up to which all are
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How an array is cut; axes that are not cut have one part.
+
+    Attributes
+    ----------
+    edges : for each axis, where parts begin, and the end of the last
+    halo : for each axis, pixels around a part
+    """
+
+    edges: tuple[tuple[int, ...], ...]
+    halo: tuple[int, ...]
+
+    @cached_property
+    def _cuts(self) -> list[list[tuple[slice, slice, Array]]]:
+        return [cuts_at(edges, halo) for edges, halo in zip(self.edges, self.halo, strict=True)]
+
+    @property
+    def indices(self) -> list[Index]:
+        """The blocks, in raster order."""
+        return list(itertools.product(*(range(len(cuts)) for cuts in self._cuts)))
+
+    def inner(self, index: Index) -> Box:
+        """Return the block itself: blocks cover the array once."""
+        return tuple(cuts[i][0] for cuts, i in zip(self._cuts, index, strict=True))
+
+    def outer(self, index: Index) -> Box:
+        """Return the block with its halo."""
+        return tuple(cuts[i][1] for cuts, i in zip(self._cuts, index, strict=True))
+
+    def neighbours(self, index: Index) -> list[Index]:
+        """Return the blocks whose halo reaches into a block, itself among them."""
+        reach = [
+            range(max(i - 1, 0), min(i + 2, len(cuts))) if halo else (i,)
+            for i, cuts, halo in zip(index, self._cuts, self.halo, strict=True)
+        ]
+        return list(itertools.product(*reach))
+
+    def prepare(self, pixels: Array) -> Array:
+        """Return pixels as floats if they are to be blended: integers are rounded once, at the end."""
+        return pixels.astype(_working(pixels.dtype)) if any(self.halo) else pixels
+
+    def blend(self, index: Index, parts: Sequence[Array], dtype: np.dtype[Any]) -> Array:
+        """Return a block from the denoised outer blocks of its neighbours, in their order.
+
+        Over half the halo on both sides of a border, weights go linearly from 0 to 1 and sum to 1.
+        Differences from the block itself are what is weighted: pixels on which all agree keep their bits.
+        """
+        if not any(self.halo):
+            return parts[0]
+        around = self.neighbours(index)
+        inner, outer = self.inner(index), self.outer(index)
+        inside = [
+            slice(i.start - o.start, i.stop - o.start) for i, o in zip(inner, outer, strict=True)
+        ]
+        own = parts[around.index(index)][tuple(inside)]
+        total = own.copy()
+        for other, pixels in zip(around, parts, strict=True):
+            here, there, weight = self._overlap(other, inner)
+            if other != index and weight.any():
+                change = weight * (pixels[there] - own[here])
+                total[here] += np.where(np.isfinite(change), change, 0)  # not what neither knows
+        if dtype.kind in "ui":
+            limits = np.iinfo(dtype)
+            total = np.clip(np.rint(total), limits.min, limits.max)
+        return total.astype(dtype)
+
+    def _overlap(self, other: Index, inner: Box) -> tuple[Box, Box, Array]:
+        """Return where an outer block meets an inner one, in either, and its weight there."""
+        here, there, weight = [], [], np.ones((), np.float32)
+        for cuts, i, part in zip(self._cuts, other, inner, strict=True):
+            _, outer, ramp = cuts[i]
+            low, high = max(outer.start, part.start), min(outer.stop, part.stop)
+            here.append(slice(low - part.start, high - part.start))
+            there.append(slice(low - outer.start, high - outer.start))
+            weight = np.multiply.outer(weight, ramp[there[-1]])
+        return tuple(here), tuple(there), weight
+
+
+def _working(dtype: np.dtype[Any]) -> Any:
+    return np.float32 if dtype.itemsize <= 2 or dtype == np.float32 else np.float64
+
+
+def make_grid(
+    shape: Sequence[int], chunks: Sequence[int], spatial: Sequence[int],
+    joint: Sequence[int] = (), halo: int | None = None,
+) -> Grid:  # fmt: skip
+    """Cut spatial axes into multiples of the chunks; ``joint`` axes stay whole, others have parts of 1."""
+    reach = _HALO[len(spatial)] if halo is None else halo
+    edges, halos = [], []
+    for axis, (size, chunk) in enumerate(zip(shape, chunks, strict=True)):
+        if axis in joint:
+            at = [0, size]
+        elif axis not in spatial:
+            at = list(range(size + 1))
+        else:
+            fitting = (_SIDE[len(spatial)] - 2 * reach) // chunk
+            side = max(fitting, -(-2 * reach // chunk), 1) * chunk
+            at = [*range(0, size, side), size]
+            if len(at) > 2 and at[-1] - at[-2] < 2 * reach:
+                del at[-2]  # a block is at least as wide as the cross-fade
+        edges.append(tuple(at))
+        halos.append(reach if axis in spatial and len(at) > 2 else 0)
+    return Grid(tuple(edges), tuple(halos))
+
+
+def windows(shape: Sequence[int], spatial: Sequence[int], plain: Sequence[int] = ()) -> list[Box]:
+    """Return what is looked at for choices about the whole: everything, or sixteen windows.
+
+    Windows are spread evenly over height and width, the last of ``spatial``, and over depth and the
+    ``plain`` axes, of which each window has one place; channels are whole.
+    """
+    if not plain and np.prod([shape[axis] for axis in spatial], dtype=float) <= _WHOLE:
+        return [tuple(slice(0, n) for n in shape)]
+    sides = dict(zip(spatial, _WINDOW[len(spatial)], strict=True)) | dict.fromkeys(plain, 1)
+    found = []
+    for number in range(16):
+        box = [slice(0, n) for n in shape]
+        for axis, side in sides.items():
+            place = (5 * number % 16 + 0.5) / 16  # 5: rows and depths are not alike
+            if axis in spatial[-2:]:
+                step = number % 4 if axis == spatial[-1] else number // 4
+                place = (step + 0.5) / 4
+            width = min(side, shape[axis])
+            low = min(max(round(place * shape[axis] - width / 2), 0), shape[axis] - width)
+            box[axis] = slice(low, low + width)
+        found.append(tuple(box))
+    return found
+
+
+def mosaic(parts: Sequence[Array], plane: tuple[int, int]) -> Array:
+    """Join sixteen windows four by four along the axes of height and width."""
+    if len(parts) == 1:
+        return parts[0]
+    y, x = plane
+    return np.concatenate([np.concatenate(parts[i : i + 4], axis=x) for i in range(0, 16, 4)], y)
