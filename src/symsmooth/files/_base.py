@@ -129,7 +129,23 @@ def native(pixels: Array) -> Array:
 
 @contextmanager
 def reading_at_most(n_bytes: int) -> Iterator[None]:
-    """Refuse, in this thread, files whose pixels would take more, before they are unpacked."""
+    """Refuse, in this thread, files whose pixels would take more, before they are unpacked.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Bytes of all pixels that are read within.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, os
+    >>> from symsmooth.files import read_image
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.npy")
+    >>> np.save(path, np.zeros((4, 5)))
+    >>> with reading_at_most(160):
+    ...     read_image(path).pixels.shape
+    (4, 5)
+    """
     token = _MOST.set([n_bytes, n_bytes])
     try:
         yield
