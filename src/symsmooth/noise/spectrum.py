@@ -24,13 +24,15 @@ from ..image import Array, Float, Picture
 _SIDE = 8  # of the DCT blocks
 _KEPT = 0.9  # share of the squares that is averaged: the largest are edges
 _KEPT_SQUARE = 0.623  # what that leaves of the variance of Gaussian noise
-_FLATTEST = 0.08  # share of the blocks that is used
+_FLATTEST = 0.02  # share of the blocks of a brightness that is used, but no fewer than _FEWEST
+_FEWEST = 100
 _BRIGHTNESSES = 6
 _FLOOR = 0.1  # the spectrum is at least this share of its mean; 0.03: -0.1 to -0.4 dB on simulated cameras
 _SURPLUS = (
     1.1  # of the level, for what no block shows; simulated cameras: 1.0 -.03, 1.2 -.07 to -.23 dB
 )
-_MOST_UNEVEN = 2.5  # times the variance of the quietest brightness; simulated cameras have 1.6 to 5
+_MOST_UNEVEN = (1.4, 2.2)  # times the variance of the quietest brightness: first channel, others
+_MOST_SLOPE = 1.3  # of the first channel's spectrum, in that of the others, towards frequency zero
 _MOST_COLOURED = 4.0  # times the variance of the quietest channel; simulated cameras have up to 2.8
 _MOST_SCATTER = (
     3.0  # of energies in a grey picture, texture has 2 to 20, simulated cameras 1.4 to 2.5
@@ -185,7 +187,7 @@ def fit_spectrum(picture: Picture) -> tuple[Correlated, float]:
     order = np.argsort(brightness, kind="stable")
     groups, scatter = [], []
     for group in np.array_split(order, min(_BRIGHTNESSES, len(order))):
-        count = max(round(_FLATTEST * len(group)), min(len(group), 40))
+        count = min(max(round(_FLATTEST * len(group)), _FEWEST), len(group))
         flat = group[np.argsort(all_texture[group], kind="stable")[:count]]
         squares = np.sort(all_blocks[flat] ** 2, axis=0)
         kept = max(round(_KEPT * len(squares)), 1)
@@ -203,16 +205,23 @@ def _without_texture(groups: Array) -> Array:
     """Return the spectra (channels, 8, 8) from those of the brightness classes, (classes, channels, 8, 8).
 
     The median of the classes, a lower quantile in the first channel, where most texture is.  Texture only
-    adds: more than _MOST_UNEVEN times the quietest class, or in colour than _MOST_COLOURED times the
-    quietest channel, is not noise, or not all of it is.
+    adds: more than _MOST_UNEVEN times the quietest class is not noise, nor in colour what is more than
+    _MOST_COLOURED times the quietest channel, or rises much more steeply than the other channels do.
     """
     found = np.median(groups, axis=0)
     found[0] = np.quantile(groups[:, 0], 1 / 3, axis=0)
     level = found[:, _MIDDLE].mean(axis=-1)
-    limit = _MOST_UNEVEN * groups[:, :, _MIDDLE].mean(axis=-1).min(axis=0)
+    uneven = np.where(np.arange(len(found)) == 0, *_MOST_UNEVEN)
+    limit = uneven * groups[:, :, _MIDDLE].mean(axis=-1).min(axis=0)
     if len(found) == 3:
         limit = np.minimum(limit, _MOST_COLOURED * np.minimum(level, limit).min())
-    return found * np.minimum(1.0, limit / np.maximum(level, 1e-30))[:, None, None]
+    found = found * np.minimum(1.0, limit / np.maximum(level, 1e-30))[:, None, None]
+    if len(found) == 3:
+        others = found[1:].mean(axis=0)
+        slope = found[0, _MIDDLE].mean() * others / max(others[_MIDDLE].mean(), 1e-30)
+        low = _ORDER < 2
+        found[0, low] = np.minimum(found[0, low], _MOST_SLOPE * slope[low])
+    return found
 
 
 def _scatter(blocks: Array, variances: Array) -> float:
