@@ -38,12 +38,14 @@ class Stage:
 class Preset:
     """Pilots and final stage; without a final stage the last pilot is the result.
 
+    ``thorough``: where there is little noise, ramps are given wider and softer clusters, which takes time.
     ``coarse`` and ``coarse_final`` are the weights of the coarse picture's low frequencies in the first
     pilot and in the result; 0 where noise is not much: there is no coarse picture then.
     """
 
     pilots: tuple[Stage, ...]
     final: Stage | None
+    thorough: bool = False
     coarse: float = 0.0
     coarse_final: float = 0.0
 
@@ -60,10 +62,13 @@ _HASTY = replace(_PILOT, patch_size=4, pixels_per_cluster=60, iterations=1, thin
 
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
-        "best": Preset((_PILOT, replace(_PILOT, patch_size=4, feedback=0.6)), _FINAL),
+        "best": Preset(
+            (_PILOT, replace(_PILOT, patch_size=4, feedback=0.6)), _FINAL, thorough=True
+        ),
         "balanced": Preset(
             (_QUICK, replace(_QUICK, patch_size=4, feedback=0.6)),
             replace(_FINAL, patch_size=7, pixels_per_cluster=30, reach=1.5, most=6),
+            thorough=True,
         ),
         "fast": Preset(
             (_HASTY,), replace(_FINAL, patch_size=6, pixels_per_cluster=40, reach=1.5, most=6)
@@ -84,15 +89,16 @@ def adapt(preset: Preset, contrast: float, n_dims: int, n_channels: int = 1) -> 
     channels chose them: fewer, larger ones do.
     """
     grey_levels = 56.0 / contrast
-    coarse = _rise(grey_levels, 25.0, 50.0)
-    coarse_final = 0.5 * _rise(grey_levels, 25.0, 100.0)
+    coarse = _rise(grey_levels, 35.0, 60.0)
+    coarse_final = 0.5 * _rise(grey_levels, 35.0, 100.0)
     if n_dims == 3:
         pilots = tuple(replace(p, patch_size=3, h_s=4.0) for p in preset.pilots)
         final = preset.final and replace(preset.final, patch_size=4, h_s=3.5)
-        return Preset(pilots, final, coarse, coarse_final)
+        return replace(preset, pilots=pilots, final=final, coarse=coarse, coarse_final=coarse_final)
     much = _rise(grey_levels, 15.0, 25.0)
     less = 0.1 * _rise(grey_levels, 30.0, 50.0)
-    soften = 0.6 + 0.4 * _rise(grey_levels, 18.0, 30.0)
+    wide = 2.0 - much if preset.thorough else 0.81 + 0.19 * much
+    soften = 0.6 + 0.4 * _rise(grey_levels, 18.0, 30.0) if preset.thorough else 1.0
     pilots = tuple(
         replace(
             p,
@@ -103,12 +109,12 @@ def adapt(preset: Preset, contrast: float, n_dims: int, n_channels: int = 1) -> 
         for p in preset.pilots
     )
     final = preset.final and replace(
-        preset.final, h_s=preset.final.h_s * (2.0 - much), temper=preset.final.temper * soften
+        preset.final, h_s=preset.final.h_s * wide, temper=preset.final.temper * soften
     )
     if final is not None and n_channels > 1:
         side, members = min(final.patch_size, 7), max(final.pixels_per_cluster, 30)
         final = replace(final, patch_size=side, pixels_per_cluster=members)
-    return Preset(pilots, final, coarse, coarse_final)
+    return replace(preset, pilots=pilots, final=final, coarse=coarse, coarse_final=coarse_final)
 
 
 def widen(stage: Stage, share_repeated: float) -> Stage:
