@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -118,3 +119,20 @@ def test_blocks_cover_the_picture_once_and_their_ramps_sum_to_one(spatial, most,
     assert (inner == 1).all()
     assert np.allclose(ramps, 1, atol=1e-6)
     assert (len(blocks) == 1) == (np.prod(spatial) <= most)
+
+
+def test_the_blas_has_one_thread_until_the_last_pool_is_done() -> None:
+    from threadpoolctl import threadpool_info
+
+    def threads() -> set[int]:
+        return {info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"}
+
+    before = threads()
+    ours = Pool(1)
+    with ThreadPoolExecutor(1) as other:  # as when two threads of a server overlap
+        theirs = other.submit(Pool(1).__enter__).result()
+        ours.__enter__()
+        other.submit(theirs.__exit__, None, None, None).result()
+        assert threads() == {1}
+        ours.__exit__(None, None, None)
+        assert threads() == before

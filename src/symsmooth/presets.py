@@ -89,8 +89,8 @@ def adapt(preset: Preset, contrast: float, n_dims: int, n_channels: int = 1) -> 
     channels chose them: fewer, larger ones do.
     """
     grey_levels = 56.0 / contrast
-    coarse = _rise(grey_levels, 35.0, 60.0)
-    coarse_final = 0.5 * _rise(grey_levels, 35.0, 100.0)
+    coarse = _rise(grey_levels, 30.0, 55.0)
+    coarse_final = 0.5 * _rise(grey_levels, 30.0, 100.0)
     if n_dims == 3:
         pilots = tuple(replace(p, patch_size=3, h_s=4.0) for p in preset.pilots)
         final = preset.final and replace(preset.final, patch_size=4, h_s=3.5)
@@ -98,7 +98,7 @@ def adapt(preset: Preset, contrast: float, n_dims: int, n_channels: int = 1) -> 
     much = _rise(grey_levels, 15.0, 25.0)
     less = 0.1 * _rise(grey_levels, 30.0, 50.0)
     wide = 2.0 - much if preset.thorough else 0.81 + 0.19 * much
-    soften = 0.6 + 0.4 * _rise(grey_levels, 18.0, 30.0) if preset.thorough else 1.0
+    soften = 0.6 + 0.4 * _rise(grey_levels, 20.0, 34.0) if preset.thorough else 1.0
     pilots = tuple(
         replace(
             p,

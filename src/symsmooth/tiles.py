@@ -36,6 +36,44 @@ def _blas() -> Any:
     return ThreadpoolController()
 
 
+class _OneBlasThread:
+    """Keeps the BLAS on one thread while any pool is at work: its sums must not depend on our threads.
+
+    The number of its threads is one for the process; pools of several threads overlap, so the first one
+    sets it and the last one sets it back.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pools = 0
+        self._limits: Any = None
+
+    def begin(self) -> None:
+        with self._lock:
+            if self._pools == 0:
+                self._take_control()
+                self._limits = _blas().limit(limits=1, user_api="blas")
+            self._pools += 1
+
+    def end(self) -> None:
+        with self._lock:
+            self._pools -= 1
+            if self._pools == 0:
+                self._take_control()
+                self._limits.restore_original_limits()
+
+    @staticmethod
+    def _take_control() -> None:
+        """Let this thread set the number: since threadpoolctl 3.8 only the one that set it first may."""
+        from threadpoolctl import OpenBLASController
+
+        if hasattr(OpenBLASController, "clear_controlling_thread"):
+            OpenBLASController.clear_controlling_thread(force=True)
+
+
+_one_blas_thread = _OneBlasThread()
+
+
 def default_workers() -> int:
     """Return the number of cores this process may use."""
     try:
@@ -90,12 +128,10 @@ class Pool:
         self.part = ""  # what the stages that follow are a part of: "block 2 of 4: "
         self._depth = 0
         self._threads: ThreadPoolExecutor | None = None
-        self._limits: Any = None
 
     def __enter__(self) -> Pool:
         if self._depth == 0:
-            self._limits = _blas().limit(limits=1, user_api="blas")
-            self._limits.__enter__()
+            _one_blas_thread.begin()
             if self.workers > 1:
                 self._threads = ThreadPoolExecutor(self.workers)
         self._depth += 1
@@ -113,7 +149,7 @@ class Pool:
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
             self._threads = None
-        self._limits.__exit__(kind, error, trace)
+        _one_blas_thread.end()
 
     def map(
         self, task: Callable[[Item], Result], items: Sequence[Item], stage: str
