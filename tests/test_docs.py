@@ -22,6 +22,7 @@ import pytest
 import typer
 
 import symsmooth
+import symsmooth.files
 from symsmooth import METHODS, mixture
 from symsmooth.cli import app, main
 from symsmooth.cli.options import parse_options, split_arguments
