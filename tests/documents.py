@@ -11,7 +11,6 @@ import numpy as np
 import tifffile
 from PIL import Image
 
-import symsmooth
 from symsmooth.cli import app
 
 ROOT = Path(__file__).parent.parent
@@ -20,7 +19,7 @@ SHELL, PYTHON, PLAIN = ("", "sh"), ("python",), ("text",)
 DIRECTIVES = {"eval-rst", "image", "include", "toctree"}  # of MyST, between fences; no code
 
 _FENCE = re.compile(r"^(?P<fence>`{3,})(?P<language>[^`]*)$")
-_MARK = re.compile(r"^<!-- (?P<kind>needs|skip): (?P<text>.+) -->$")
+_MARK = re.compile(r"^<!-- skip: (?P<why>.+) -->$")
 
 
 def pages() -> list[Path]:
@@ -42,27 +41,12 @@ class Block:
     line: int  # of its first line of code, from 1
     language: str
     text: str
-    needs: str = ""  # a public name, or a command, that may not be there yet
     skip: str = ""  # why it cannot be run
 
     @property
     def name(self) -> str:
         page = self.page.relative_to(ROOT) if self.page.is_relative_to(ROOT) else self.page
         return f"{page}:{self.line}"
-
-    @property
-    def why_not(self) -> str:
-        """Why it is not run here; empty if it is."""
-        if self.needs and not there_is(self.needs):
-            return f"{self.name}: there is no {self.needs} yet"
-        return f"{self.name}: {self.skip}" if self.skip else ""
-
-
-def there_is(what: str) -> bool:
-    """Whether there is a name, such as symsmooth.denoise, or a command, such as symsmooth noise."""
-    head, _, tail = what.partition("." if "." in what else " ")
-    assert head == "symsmooth", f"needs must name symsmooth.NAME or symsmooth COMMAND, got {what!r}"
-    return tail in symsmooth.__all__ if "." in what else tail in commands()
 
 
 def commands() -> set[str]:
@@ -86,22 +70,22 @@ def directives(page: Path) -> set[str]:
 
 def _fenced(page: Path) -> Iterator[Block]:
     lines = page.read_text(encoding="utf-8").splitlines()
-    start, language, marks = 0, "", {}
+    start, language, skip = 0, "", ""
     fence = ""
     for number, line in enumerate(lines, 1):
         found, mark = _FENCE.match(line), _MARK.match(line)
         if fence and line.strip() == fence:
             text = "\n".join(lines[start - 1 : number - 1]) + "\n"
-            yield Block(page, start, language, text, **marks)
-            fence, marks = "", {}
+            yield Block(page, start, language, text, skip)
+            fence, skip = "", ""
         elif fence:
             continue
         elif found:
             fence, language, start = found["fence"], found["language"].strip(), number + 1
         elif mark:
-            marks[mark["kind"]] = mark["text"]
+            skip = mark["why"]
         elif line.strip():
-            marks = {}
+            skip = ""
     assert not fence, f"{page}: a block that begins at line {start} does not end"
 
 

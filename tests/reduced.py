@@ -56,7 +56,7 @@ def measured(gallery: Gallery, plan: Plan) -> dict[Any, Result]:
 
 
 def run_all() -> Reproduction:
-    setting = Setting(tiny_gallery(), True, frozenset(symsmooth.METHODS))
+    setting = Setting(tiny_gallery(), True)
     entries = []
     for experiment in find():
         plan = experiment.plan(setting)

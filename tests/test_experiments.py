@@ -59,31 +59,19 @@ def test_an_experiment_in_a_reduced_form(small_run: Reproduction, name: str) -> 
     assert outcome.strips
 
 
-def test_a_method_that_is_not_there_is_said_to_be_so() -> None:
-    """The peers are taken from METHODS by name; without them the tables say it and nothing is judged."""
-    setting = Setting(tiny_gallery(), True, frozenset({"nlm", "gsf", "denoise"}))
-    for name in ("main", "glide", "epll", "clusters-size"):
-        (experiment,) = find([name])
-        plan = experiment.plan(setting)
-        assert {c.options.get("method") for c in plan.values()} <= {None, "nlm", "gsf"}
-        outcome = experiment.report(setting, measured(setting.gallery, plan))
-        assert "not available" in outcome.tables[0].to_markdown()
-        assert any(claim.holds is None for claim in outcome.claims)
-
-
-def test_once_all_methods_are_there_everything_is_judged() -> None:
-    peers = {"bm3d", "nl_bayes", "epll", "ple", "glide"}
-    setting = Setting(tiny_gallery(), True, frozenset(symsmooth.METHODS) | peers)
+def test_everything_is_judged() -> None:
+    setting = Setting(tiny_gallery(), True)
     for name in ("main", "glide", "epll", "clusters-size", "beyond"):
         (experiment,) = find([name])
         plan = experiment.plan(setting)
         outcome = experiment.report(setting, measured(setting.gallery, plan))
-        assert not any("available" in table.to_markdown() for table in outcome.tables)
+        methods = {cell.options["method"] for cell in plan.values() if "method" in cell.options}
+        assert methods <= set(symsmooth.METHODS)
         assert all(claim.holds is not None for claim in outcome.claims), name
 
 
 def test_cells_that_failed_leave_gaps_not_errors() -> None:
-    setting = Setting(tiny_gallery(), True, frozenset(symsmooth.METHODS))
+    setting = Setting(tiny_gallery(), True)
     for experiment in find():
         results = dict.fromkeys(experiment.plan(setting))
         outcome = experiment.report(setting, results)
@@ -91,7 +79,7 @@ def test_cells_that_failed_leave_gaps_not_errors() -> None:
 
 
 def test_a_picture_that_is_missing_is_named() -> None:
-    setting = Setting(Gallery(draw()), True, frozenset(symsmooth.METHODS))
+    setting = Setting(Gallery(draw()), True)
     for name, wanted in (("hs", "man"), ("sure", "baboon"), ("cross-validation", "house")):
         with pytest.raises(NotRunnable, match=wanted):
             find([name])[0].plan(setting)
@@ -100,7 +88,7 @@ def test_a_picture_that_is_missing_is_named() -> None:
 
 
 def test_experiments_share_cells() -> None:
-    setting = Setting(tiny_gallery(), False, frozenset(symsmooth.METHODS))
+    setting = Setting(tiny_gallery(), False)
     plans = [set(map(repr, e.plan(setting).values())) for e in find(["gain", "gain-vs-hr"])]
     assert len(plans[0] & plans[1]) == 60  # 3 pictures, 20 trials
 
@@ -108,10 +96,9 @@ def test_experiments_share_cells() -> None:
 def test_a_full_run_is_planned_to_take_less_than_an_hour_of_two_cores() -> None:
     pictures = {name: np.zeros((8, 8), np.uint8) for name in CLASSICS}
     pictures |= {f"dev-{n}": np.zeros((8, 8), np.uint8) for n in range(8)}
-    peers = {"bm3d", "nl_bayes", "epll", "ple", "glide"}
     gallery = Gallery(pictures | draw())
     for quick, minutes in ((False, 60), (True, 4)):
-        setting = Setting(gallery, quick, frozenset(set(symsmooth.METHODS) | peers))
+        setting = Setting(gallery, quick)
         cells = {repr(c): c.cost for e in find() for c in e.plan(setting).values()}
         assert sum(cells.values()) / 60 / 2 < minutes
 

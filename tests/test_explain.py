@@ -155,8 +155,12 @@ def test_a_fit_can_be_plotted(learned: Learned) -> None:
 def test_colour_and_volumes_can_be_plotted(shape: tuple[int, ...], axis: int | None) -> None:
     noisy = np.random.default_rng(2).normal(100, SIGMA, shape)
     result = symsmooth.fit_gsf(noisy, SIGMA, n_clusters=9, channel_axis=axis)
-    result.plot().canvas.draw()
-    symsmooth.fit_gsf(noisy, 0.0, channel_axis=axis).plot().canvas.draw()
+    for fit in (result, symsmooth.fit_gsf(noisy, 0.0, channel_axis=axis)):
+        figure = fit.plot()
+        figure.canvas.draw()
+        shown = figure.axes[-1].images[0].get_array()
+        assert figure.axes[-1].get_title() == "result"
+        assert shown.shape[:2] == shape[1:]
 
 
 def test_a_plot_without_matplotlib_says_what_to_install(

@@ -210,9 +210,10 @@ def test_texture_in_bright_parts_is_not_noise_that_grows() -> None:
 
 
 def test_clean_pictures_of_foliage_and_fur_are_not_noise(training) -> None:
-    """Nothing tells texture from coarse noise for sure: what is taken for noise must stay harmless."""
-    for clean in training[::4]:
-        assert psnr(denoise(clean, quality="fast"), clean) > 32.0
+    """Nothing tells texture from coarse noise for sure: it may be mistaken once, and not gravely."""
+    worst, *others = sorted(psnr(denoise(c, quality="fast"), c) for c in training[::4])
+    assert worst > 32.0
+    assert min(others) > 45.0
 
 
 @pytest.mark.slow

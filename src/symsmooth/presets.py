@@ -83,9 +83,10 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 def adapt(preset: Preset, contrast: float, n_dims: int, n_channels: int = 1) -> Preset:
     """Fit a preset to the noise and to the numbers of spatial dimensions and of channels.
 
-    The more noise, the wider the pilots' clusters and the narrower and harder those of the final stage,
-    the less of it is fed back and the more the coarse picture counts.  In a volume patches are cubes of 3
-    and 4 voxels a side, and clusters span fewer slices.  In colour clusters are more alike, since all
+    The more noise, the wider the pilots' clusters, the less of it is fed back and the more the coarse
+    picture counts.  Those of the final stage become wider, too; a thorough preset's begin twice as wide,
+    for the sake of ramps, and all its clusters begin soft and become harder.  In a volume patches are cubes
+    of 3 and 4 voxels a side, and clusters span fewer slices.  In colour clusters are more alike, since all
     channels chose them: fewer, larger ones do.
     """
     grey_levels = 56.0 / contrast

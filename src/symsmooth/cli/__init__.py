@@ -21,11 +21,12 @@ import typer
 
 from . import batch, pieces, seeing, work
 from .options import UsageError, own_options, parse_options, split_arguments
+from .telling import complain, handling_errors, message, progress_bar, say, stopped
 
 if TYPE_CHECKING:
     from ..files import ImageFile
 
-DEFAULT_METHODS = ("denoise", "gsf")  # the first of these that METHODS has
+DEFAULT_METHOD = "denoise"
 DEMO_FOLDER = Path("symsmooth-demo")
 _TYPER_ERROR: type[BaseException] = typer.BadParameter.__mro__[1]  # UsageError, wherever it lives
 
@@ -55,14 +56,14 @@ def main() -> None:
     try:
         code = app(standalone_mode=False) or 0
     except (KeyboardInterrupt, typer.Abort):
-        code = _stopped()
+        code = stopped()
     except _TYPER_ERROR as error:
-        code = _complain(getattr(error, "format_message", error.__str__)(), 2)
+        code = complain(getattr(error, "format_message", error.__str__)(), 2)
     except BrokenPipeError:  # as in `symsmooth methods | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     except Exception as error:
-        code = _complain(_message(error), 1)
+        code = complain(message(error), 1)
     sys.exit(code)
 
 
@@ -117,7 +118,7 @@ def denoise(
 
     IN may be a pattern in quotes, such as 'folder/**/*.tif': the folders are kept below OUT.
     """
-    with _handling_errors():
+    with handling_errors():
         names, given = split_arguments(inputs)
         if sigma is not None and not (math.isfinite(sigma) and sigma >= 0):
             raise UsageError(f"--sigma must be a number of 0 or more, got {sigma}")
@@ -133,10 +134,10 @@ def denoise(
 
         def tell(text: str) -> None:
             if not quiet:
-                _say(f"symsmooth: {text}", err=True)
+                say(f"symsmooth: {text}", err=True)
 
         def work_on(source: Path) -> list[str]:
-            with _progress_bar(source.name, show_bar) as progress:
+            with progress_bar(source.name, show_bar) as progress:
                 heeding = work.stopping(stop, progress) if jobs > 1 else progress
                 how = pieces.How(resume, scheduler, tell)
                 with pieces.opened(source, plan.targets[source], scheduler) as large:
@@ -156,7 +157,7 @@ def denoise(
 @app.command()
 def noise(inputs: Inputs, channel_axis: Axis = "auto", as_json: AsJson = False) -> None:
     """Estimate the noise level, in the image's units and in percent of its range."""
-    with _handling_errors():
+    with handling_errors():
         axis = work.parse_channel_axis(channel_axis)
 
         def work_on(source: Path) -> list[str]:
@@ -207,7 +208,7 @@ def methods(as_json: AsJson = False) -> None:
     table = Table("method", "what it does", "its own options and defaults", show_lines=True)
     for name, summary, options in rows:
         lines = [f"{flag} {'none' if value is None else value}" for flag, value in options.items()]
-        label = f"{name} (default)" if name == default_method() else name
+        label = f"{name} (default)" if name == DEFAULT_METHOD else name
         table.add_row(Text(label), Text(summary), Text("\n".join(lines)))
     Console().print(table)
 
@@ -223,22 +224,22 @@ def demo(
     from .. import METHODS
     from .comparison import FILES, run_demo
 
-    with _handling_errors():
+    with handling_errors():
         present = [name for name in FILES if (out / name).exists()]
         if present and not overwrite and out != DEMO_FOLDER:
             raise UsageError(f"{out / present[0]} exists; give --overwrite or another -o")
         try:
             with (
-                work.telling_of_compilation(lambda text: _say(f"symsmooth: {text}", err=True)),
-                _progress_bar("demo", sys.stderr.isatty()) as progress,
+                work.telling_of_compilation(lambda text: say(f"symsmooth: {text}", err=True)),
+                progress_bar("demo", sys.stderr.isatty()) as progress,
             ):
-                panels = run_demo(out, default_method(), METHODS, progress)
+                panels = run_demo(out, METHODS, progress)
         except Exception as error:
-            raise typer.Exit(_complain(_message(error), 1)) from error
+            raise typer.Exit(complain(message(error), 1)) from error
         for panel in panels:
             time_taken = "" if panel.seconds is None else f"{panel.seconds:6.1f} s"
-            _say(f"{panel.label:<14}{panel.psnr:6.2f} dB {time_taken}")
-        _say(f"the pictures are in {out}; {out / FILES[-1]} shows them side by side")
+            say(f"{panel.label:<14}{panel.psnr:6.2f} dB {time_taken}")
+        say(f"the pictures are in {out}; {out / FILES[-1]} shows them side by side")
 
 
 @app.command()
@@ -264,7 +265,7 @@ def compare(
     with _writing_a_page(out, sigma, overwrite):
         asked = seeing.parse_methods(methods, _find_method, METHODS)
         axis = work.parse_channel_axis(channel_axis)
-        with _progress_bar(source.name, sys.stderr.isatty()) as progress:
+        with progress_bar(source.name, sys.stderr.isatty()) as progress:
             text = seeing.compare(
                 source, reference, asked, sigma=sigma, channel_axis=axis, piece=piece,
                 workers=workers, seed=seed, progress=progress,
@@ -295,7 +296,7 @@ def explain(
     with _writing_a_page(out, sigma, overwrite):
         require_matplotlib()
         axis = work.parse_channel_axis(channel_axis)
-        with _progress_bar(source.name, sys.stderr.isatty()) as progress:
+        with progress_bar(source.name, sys.stderr.isatty()) as progress:
             text = seeing.explain(
                 source, sigma=sigma, channel_axis=axis, piece=piece, side=side,
                 workers=workers, seed=seed, progress=progress,
@@ -306,18 +307,18 @@ def explain(
 @contextmanager
 def _writing_a_page(out: Path, sigma: float | None, overwrite: bool) -> Iterator[None]:
     """Check what is asked for; whatever goes wrong is one line; tell where the page is."""
-    with _handling_errors():
+    with handling_errors():
         if sigma is not None and not (math.isfinite(sigma) and sigma >= 0):
             raise UsageError(f"--sigma must be a number of 0 or more, got {sigma}")
         seeing.check_target(out, overwrite)
         try:
-            with work.telling_of_compilation(lambda text: _say(f"symsmooth: {text}", err=True)):
+            with work.telling_of_compilation(lambda text: say(f"symsmooth: {text}", err=True)):
                 yield
         except UsageError:
             raise
         except (ValueError, TypeError, OSError, MemoryError) as error:
-            raise typer.Exit(_complain(_message(error), 1)) from error
-        _say(f"the page is {out}, {out.stat().st_size / 1e6:.1f} MB")
+            raise typer.Exit(complain(message(error), 1)) from error
+        say(f"the page is {out}, {out.stat().st_size / 1e6:.1f} MB")
 
 
 @app.command()
@@ -333,16 +334,16 @@ def serve(
     """Serve a page where pictures are dropped, denoised and compared; Ctrl-C ends it."""
     from . import serving
 
-    with _handling_errors():
+    with handling_errors():
         serving.check()
         try:
             serving.run(
                 host, port, int(max_upload * 2**20), workers, not no_browser,
-                lambda text: _say(f"symsmooth: {text}", err=True),
+                lambda text: say(f"symsmooth: {text}", err=True),
             )  # fmt: skip
         except OSError as error:
             message = f"cannot listen at {host}:{port}: {error.strerror or error}; give --port"
-            raise typer.Exit(_complain(message, 1)) from error
+            raise typer.Exit(complain(message, 1)) from error
 
 
 @app.command()
@@ -363,10 +364,10 @@ def reproduce(
     """Measure every table and figure of the paper again and write a report."""
     from . import reproduction
 
-    with _handling_errors():
+    with handling_errors():
         if list_them:
             for line in reproduction.listing():
-                _say(line)
+                say(line)
             return
         folder = reproduction.check(names or [], jobs, out)
         from ..experiments.provenance import command_line
@@ -375,7 +376,7 @@ def reproduce(
         command = command_line(sys.argv[1:])
         try:
             with reproduction.telling(
-                sys.stderr.isatty(), lambda text: _say(f"symsmooth: {text}", err=True)
+                sys.stderr.isatty(), lambda text: say(f"symsmooth: {text}", err=True)
             ) as tell:
                 found = run(
                     names or [],
@@ -387,22 +388,15 @@ def reproduce(
                     tell=tell,
                 )
         except KeyboardInterrupt:
-            _say("symsmooth: finished cells are kept; the same command goes on from here", err=True)
+            say("symsmooth: finished cells are kept; the same command goes on from here", err=True)
             raise
         except (ValueError, OSError) as error:
-            raise typer.Exit(_complain(_message(error), 1)) from error
+            raise typer.Exit(complain(message(error), 1)) from error
         for failure in found.failures:
-            _complain(failure, 1)
-        _say(f"the report is {folder / 'report.html'}; tables in {folder / 'reproduction.md'}")
+            complain(failure, 1)
+        say(f"the report is {folder / 'report.html'}; tables in {folder / 'reproduction.md'}")
         if found.failures:
             raise typer.Exit(1)
-
-
-def default_method() -> str:
-    """Return the name of the method that is used when none is asked for."""
-    from .. import METHODS
-
-    return next(name for name in DEFAULT_METHODS if name in METHODS)
 
 
 def _find_method(name: str) -> tuple[str, Callable[..., Any]]:
@@ -410,7 +404,7 @@ def _find_method(name: str) -> tuple[str, Callable[..., Any]]:
     from .. import METHODS
     from ..methods import UNLISTED
 
-    name = name or default_method()
+    name = name or DEFAULT_METHOD
     if name in UNLISTED:
         return name, UNLISTED[name]
     if name not in METHODS:
@@ -429,71 +423,11 @@ def _for_each(
     failures = []
     for source, outcome in batch.run(sources, work_on, jobs, stop or threading.Event()):
         if isinstance(outcome, Exception):
-            failures.append(_message(outcome, source))
+            failures.append(message(outcome, source))
             continue
         for line in outcome if not quiet else []:
-            _say(line)
+            say(line)
     for failure in failures:
-        _complain(failure, 1)
+        complain(failure, 1)
     if failures:
         raise typer.Exit(1)
-
-
-@contextmanager
-def _handling_errors() -> Iterator[None]:
-    """End with 2 on wrong usage and with 130 on Ctrl-C."""
-    try:
-        yield
-    except UsageError as error:
-        raise typer.Exit(_complain(str(error), 2)) from error
-    except KeyboardInterrupt as error:
-        raise typer.Exit(_stopped()) from error
-
-
-@contextmanager
-def _progress_bar(label: str, show: bool) -> Iterator[work.Progress | None]:
-    """Give a callback that draws a bar on stderr, gone when the work is; None if not shown."""
-    if not show:
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn())
-    numbers = (TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, *numbers, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None)
-
-        def advance(stage: str, done: int, total: int) -> None:
-            bar.update(task, description=f"{label}: {stage}", completed=done, total=total)
-
-        yield advance
-
-
-def _stopped() -> int:
-    """Say that Ctrl-C was heard."""
-    _say("symsmooth: stopped; nothing half-written was left", err=True)
-    return 130
-
-
-def _complain(message: str, code: int) -> int:
-    """Print an error on one line of stderr and return the exit code."""
-    _say(f"symsmooth: error: {' '.join(message.splitlines())}", err=True)
-    return code
-
-
-def _message(error: Exception, source: Path | None = None) -> str:
-    """Return what to tell of an error: it names the file, and its own kind if that is unusual."""
-    text = str(error)
-    if isinstance(error, MemoryError):
-        text = text or "not enough memory"
-    elif not isinstance(error, (ValueError, TypeError, OSError)):
-        text = f"{type(error).__name__}: {text}"
-    named = source is None or text.startswith(str(source))
-    return text if named else f"{source}: {text}"
-
-
-def _say(text: str, *, err: bool = False) -> None:
-    """Print a line; what cannot be printed (in a file's name) is escaped."""
-    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-    typer.echo(line, err=err)

@@ -34,7 +34,6 @@ class Panel:
 
 def run_demo(
     folder: Path,
-    name: str,
     methods: Mapping[str, Callable[..., Any]],
     progress: Progress | None = None,
 ) -> list[Panel]:
@@ -48,8 +47,6 @@ def run_demo(
     ----------
     folder : Path
         Made if it is not there; the files in FILES are replaced.
-    name : str
-        The default method, the one to compare with the paper's.
     methods : mapping
         METHODS.
     """
@@ -60,7 +57,7 @@ def run_demo(
         ("NLM", methods["nlm"], regulated),
         ("NLM one-step", methods["nlm"], regulated | {"sinkhorn_iters": 1}),
         ("GSF", methods["gsf"], {"rng": 0}),
-        (name, methods[name], {"rng": 0}),
+        ("denoise", methods["denoise"], {"rng": 0}),
     ]
     for label, function, options in runs:
         start = time.perf_counter()

@@ -7,9 +7,6 @@ from .common import (
     EIGHT,
     OURS,
     Contender,
-    absent,
-    available,
-    compared,
     grid,
     mean,
     minus,
@@ -41,13 +38,13 @@ def _development(setting: Setting) -> list[str]:
 
 def _plan(setting: Setting) -> Plan:
     pictures = setting.classics(*QUICK)
-    cells = grid(setting, (*EIGHT, OURS), pictures, noise_levels(setting))
-    for c in available(setting, ALL):
+    cells = grid((*EIGHT, OURS), pictures, noise_levels(setting))
+    for c in ALL:
         for number, picture in enumerate(_development(setting)):
             for s in setting.pick(SIGMAS, SIGMAS[1:2]):
                 cells["dev", c.label, picture, s] = c.cell(picture, s, number, crop=CROP)
     shown = (TUNED_NLM, *EIGHT[2:], OURS)
-    return cells | strip_plan(setting, shown, _development(setting)[0], 25, 0, crop=CROP)
+    return cells | strip_plan(shown, _development(setting)[0], 25, 0, crop=CROP)
 
 
 def _report(setting: Setting, results: Results) -> Outcome:
@@ -57,7 +54,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
     rows: list[Row] = [
         [
             f"σ {s}",
-            *(compared(setting, c, ours[c.label, s], _printed(c, pictures, s)) for c in contenders),
+            *(Compared(ours[c.label, s], _printed(c, pictures, s)) for c in contenders),
         ]
         for s in sigmas
     ]
@@ -74,7 +71,7 @@ def _claims(
     setting: Setting, ours: dict[tuple[str, int], float | None], pictures: list[str]
 ) -> list[Claim]:
     """Return what we claim, not the paper."""
-    sigmas, missing = noise_levels(setting), absent(setting, EIGHT)
+    sigmas = noise_levels(setting)
 
     def above(best: dict[int, float]) -> list[float]:
         margins = (minus(ours[OURS.label, s], best[s]) for s in sigmas)
@@ -84,12 +81,10 @@ def _claims(
     there = above({s: max(main_mean(c.printed, pictures, s) or 0.0 for c in EIGHT) for s in sigmas})
     complete = len(here) == len(sigmas)
     told = ["above by " + ", ".join(f"{m:+.2f}" for m in m_) + " dB" for m_ in (here, there)]
-    if missing:
-        told[0] += f", of {len(EIGHT) - len(missing)}; not available yet: {', '.join(missing)}"
     return [
         Claim(
             "Our denoise is above every method of the main table, as we measure them.",
-            min(here) > 0 if complete and not missing else None,
+            min(here) > 0 if complete else None,
             "not in the paper",
             told[0] if complete else "not measured",
             own=True,
@@ -124,9 +119,8 @@ def _development_tables(setting: Setting, results: Results) -> list[Table]:
     columns = (("psnr", "PSNR", 2), ("ssim", "SSIM", 3), ("seconds", "seconds", 2))
     rows: list[Row] = []
     for c in ALL:
-        why = "failed" if c.method in setting.methods else "not available"
         cells = [
-            Compared(_average(setting, results, c, s, name), None, digits, why=why)
+            Compared(_average(setting, results, c, s, name), None, digits)
             for s in sigmas
             for name, _, digits in columns
         ]
@@ -141,7 +135,7 @@ def _development_tables(setting: Setting, results: Results) -> list[Table]:
 
 def _front(setting: Setting, results: Results) -> Plot:
     series = []
-    for number, c in enumerate(available(setting, ALL)):
+    for number, c in enumerate(ALL):
         seconds = _average(setting, results, c, 25, "seconds")
         psnr = _average(setting, results, c, 25, "psnr")
         if seconds and psnr:

@@ -21,7 +21,7 @@ def _plan(setting: Setting) -> Plan:
         for trial in range(setting.pick(8, 1))
     }
     contenders = [Contender(f"GSF, k = {k}", "gsf", {"n_clusters": k}) for k in (36, 372, 1500)]
-    return cells | strip_plan(setting, contenders, picture, 40, 0)
+    return cells | strip_plan(contenders, picture, 40, 0)
 
 
 def judge(found: list[float | None], paper: list[int], *, falling: bool) -> Claim:

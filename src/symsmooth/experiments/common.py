@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..pages import Compared
 from .gallery import CLASSICS
-from .model import Cell, Key, Plan, Result, Results, Setting, Strip
+from .model import Cell, Key, Plan, Result, Results, Strip
 
 SIDE = 128  # the paper's tables
 # Seconds of a method on 128x128 with one thread, roughly: for the time left, nothing else.
@@ -67,26 +66,11 @@ def seed_of(picture: str) -> int:
     return CLASSICS.index(picture)
 
 
-def available(setting: Setting, contenders: Iterable[Contender]) -> list[Contender]:
-    """Return the contenders whose method is in METHODS."""
-    return [c for c in contenders if c.method in setting.methods]
-
-
-def absent(setting: Setting, contenders: Iterable[Contender]) -> list[str]:
-    """Return the labels of those whose method is not."""
-    return [c.label for c in contenders if c.method not in setting.methods]
-
-
-def grid(
-    setting: Setting,
-    contenders: Iterable[Contender],
-    pictures: Sequence[str],
-    sigmas: Sequence[int],
-) -> Plan:
+def grid(contenders: Iterable[Contender], pictures: Sequence[str], sigmas: Sequence[int]) -> Plan:
     """Return the cells (contender, picture, sigma) of a table over the ten pictures."""
     return {
         (contender.label, picture, sigma): contender.cell(picture, sigma, seed_of(picture))
-        for contender in available(setting, contenders)
+        for contender in contenders
         for picture in pictures
         for sigma in sigmas
     }
@@ -110,14 +94,6 @@ def minus(a: float | None, b: float | None) -> float | None:
     return None if a is None or b is None else a - b
 
 
-def compared(
-    setting: Setting, contender: Contender, ours: float | None, printed: float | None
-) -> Compared:
-    """Return a table's cell; it says so where the method is not there."""
-    missing = contender.method not in setting.methods
-    return Compared(ours, printed, why="not available" if missing else "failed")
-
-
 def db(number: float | None, *, sign: bool = False) -> str:
     """Return a number of dB in words."""
     if number is None:
@@ -126,18 +102,13 @@ def db(number: float | None, *, sign: bool = False) -> str:
 
 
 def strip_plan(
-    setting: Setting,
-    contenders: Iterable[Contender],
-    picture: str,
-    sigma: float,
-    seed: int,
-    **more: Any,
+    contenders: Iterable[Contender], picture: str, sigma: float, seed: int, **more: Any
 ) -> Plan:
     """Return the cells of a strip: the noisy picture, each contender, the clean picture."""
     shape = more or {"side": SIDE}
     seen = Cell("observe", picture, {"sigma": sigma, "seed": seed, **shape}, 0.05)
     cells: Plan = {("strip", ""): seen}
-    for contender in available(setting, contenders):
+    for contender in contenders:
         key = ("strip", contender.label)
         cells[key] = contender.cell(picture, sigma, seed, keep=True, **shape)
     return cells

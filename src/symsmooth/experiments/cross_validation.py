@@ -26,7 +26,7 @@ def _plan(setting: Setting) -> Plan:
     contenders = [
         Contender(f"k = {k}", "gsf", {"n_clusters": k, "passes": 1}) for k in (20, 60, 130, 400)
     ]
-    return cells | strip_plan(setting, contenders, picture, paper["sigma"], 0)
+    return cells | strip_plan(contenders, picture, paper["sigma"], 0)
 
 
 def _report(setting: Setting, results: Results) -> Outcome:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..pages import Row, Table
-from .common import GSF, SIDE, Contender, available, compared, seed_of, strip_of, strip_plan, value
+from ..pages import Compared, Row, Table
+from .common import GSF, SIDE, Contender, seed_of, strip_of, strip_plan, value
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed
 
@@ -18,11 +18,6 @@ PRIORS = (
 )
 
 
-def _runnable(setting: Setting) -> list[Contender]:
-    ready = available(setting, PRIORS)
-    return [c for c in ready if c.options.get("prior") != "bm3d" or "bm3d" in setting.methods]
-
-
 def _sigmas(setting: Setting) -> list[int]:
     sigmas: list[int] = setting.pick(printed()["epll"]["sigma"], [20, 60])
     return sigmas
@@ -33,10 +28,10 @@ def _plan(setting: Setting) -> Plan:
     picture = setting.need(paper["picture"])
     cells: Plan = {
         (c.label, s): c.cell(picture, s, seed_of(picture), side=SIDE)
-        for c in _runnable(setting)
+        for c in PRIORS
         for s in _sigmas(setting)
     }
-    return cells | strip_plan(setting, _runnable(setting), picture, 40, seed_of(picture))
+    return cells | strip_plan(PRIORS, picture, 40, seed_of(picture))
 
 
 def _report(setting: Setting, results: Results) -> Outcome:
@@ -45,9 +40,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
         [
             str(s),
             *(
-                compared(
-                    setting,
-                    c,
+                Compared(
                     value(results.get((c.label, s))),
                     paper[c.printed][paper["sigma"].index(s)],
                 )
@@ -85,7 +78,7 @@ def _number(found: float | None) -> float:
 
 def _span(values: np.ndarray, what: str) -> str:
     if np.isnan(values).any():
-        return "EPLL or BM3D is not available yet"
+        return "not measured"
     return f"{values.min():.2f} to {values.max():.2f} dB {what}"
 
 

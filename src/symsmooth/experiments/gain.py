@@ -60,7 +60,7 @@ def nlm_pair(first: float, second: float) -> list[Contender]:
 
 def _plan(setting: Setting) -> Plan:
     pictures = setting.classics(*QUICK)
-    strip = strip_plan(setting, nlm_pair(0.7, 0.775), pictures[0], SIGMA, 0, crop=CROP)
+    strip = strip_plan(nlm_pair(0.7, 0.775), pictures[0], SIGMA, 0, crop=CROP)
     return spread_cells(setting, pictures) | strip
 
 

@@ -30,7 +30,7 @@ SPREADS = gain.SPREADS
 def _plan(setting: Setting) -> Plan:
     pictures = setting.classics(*gain.QUICK)
     pairs = gain.nlm_pair(0.5, 0.5) + gain.nlm_pair(1.0, 1.0)
-    strip = strip_plan(setting, pairs, pictures[1 % len(pictures)], gain.SIGMA, 0, crop=gain.CROP)
+    strip = strip_plan(pairs, pictures[1 % len(pictures)], gain.SIGMA, 0, crop=gain.CROP)
     return gain.spread_cells(setting, pictures) | strip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..pages import Compared, Plot, Row, Series, Table
-from .common import GLIDE, GSF, compared, grid, minus, strip_of, strip_plan
+from .common import GLIDE, GSF, grid, minus, strip_of, strip_plan
 from .main_table import QUICK, means, noise_levels
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import main_mean
@@ -13,8 +13,8 @@ TWO = (GLIDE, GSF)
 
 def _plan(setting: Setting) -> Plan:
     pictures = setting.classics(*QUICK)
-    cells = grid(setting, TWO, pictures, noise_levels(setting))
-    return cells | strip_plan(setting, TWO, pictures[0], 60, 0)
+    cells = grid(TWO, pictures, noise_levels(setting))
+    return cells | strip_plan(TWO, pictures[0], 60, 0)
 
 
 def _report(setting: Setting, results: Results) -> Outcome:
@@ -24,7 +24,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
     margins = []
     for s in sigmas:
         paper = {c.label: main_mean(c.printed, pictures, s) for c in TWO}
-        row = [compared(setting, c, ours[c.label, s], paper[c.label]) for c in TWO]
+        row = [Compared(ours[c.label, s], paper[c.label]) for c in TWO]
         margin = Compared(
             minus(ours["GSF", s], ours["GLIDE", s]), minus(paper["GSF"], paper["GLIDE"])
         )
@@ -37,9 +37,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
             "GSF is at least 0.65 dB above GLIDE, which iterates Sinkhorn-Knopp to the end.",
             min(found) >= 0.65 if complete else None,
             "+0.65 to +1.05 dB",
-            f"{min(found):+.2f} to {max(found):+.2f} dB"
-            if complete
-            else "GLIDE is not available yet",
+            f"{min(found):+.2f} to {max(found):+.2f} dB" if complete else "not measured",
         )
     ]
     plots = []

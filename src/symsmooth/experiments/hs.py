@@ -32,7 +32,7 @@ def _plan(setting: Setting) -> Plan:
     contenders = [
         replace(_with(c, h_s), label=f"{c.label}, h_s = {h_s}") for h_s in (5, 50) for c in THREE
     ]
-    return cells | strip_plan(setting, contenders, picture, paper["sigma"], 0)
+    return cells | strip_plan(contenders, picture, paper["sigma"], 0)
 
 
 def _report(setting: Setting, results: Results) -> Outcome:

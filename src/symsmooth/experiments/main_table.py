@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from ..pages import Plot, Row, Series, Table
+from ..pages import Compared, Plot, Row, Series, Table
 from .common import (
     EIGHT,
     GSF,
     Contender,
-    absent,
-    available,
-    compared,
-    db,
     grid,
     mean,
     minus,
@@ -32,15 +28,15 @@ def noise_levels(setting: Setting) -> list[int]:
 
 def _plan(setting: Setting) -> Plan:
     pictures = setting.classics(*QUICK)
-    cells = grid(setting, EIGHT, pictures, noise_levels(setting))
+    cells = grid(EIGHT, pictures, noise_levels(setting))
     picture = "house" if "house" in pictures else pictures[0]
-    return cells | strip_plan(setting, EIGHT, picture, 40, 6)
+    return cells | strip_plan(EIGHT, picture, 40, 6)
 
 
 def means(
     setting: Setting, results: Results, contenders: tuple[Contender, ...]
 ) -> dict[tuple[str, int], float | None]:
-    """Return the mean over the pictures of each contender at each sigma; None if not available."""
+    """Return the mean over the pictures of each contender at each sigma; None if any failed."""
     pictures, sigmas = setting.classics(*QUICK), noise_levels(setting)
     return {
         (c.label, s): mean(value(results.get((c.label, p, s))) for p in pictures)
@@ -56,9 +52,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
     for picture in pictures:
         for s in sigmas:
             row = [
-                compared(
-                    setting,
-                    c,
+                Compared(
                     value(results.get((c.label, picture, s))),
                     paper[picture][c.printed][paper["sigma"].index(s)],
                 )
@@ -69,10 +63,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
     mean_rows: list[Row] = [
         [
             f"σ {s}",
-            *(
-                compared(setting, c, ours[c.label, s], main_mean(c.printed, pictures, s))
-                for c in EIGHT
-            ),
+            *(Compared(ours[c.label, s], main_mean(c.printed, pictures, s)) for c in EIGHT),
         ]
         for s in sigmas
     ]
@@ -81,11 +72,8 @@ def _report(setting: Setting, results: Results) -> Outcome:
         Table(f"Mean PSNR in dB of {len(pictures)} pictures", head, mean_rows),
         Table("PSNR in dB of each picture, 128\u00d7128", head, rows),
     ]
-    here = available(setting, EIGHT)
     series = []
     for number, c in enumerate(EIGHT, start=1):
-        if c not in here:
-            continue
         series.append(
             Series(
                 c.label,
@@ -137,7 +125,7 @@ def _claims(
         margins = [minus(ours[GSF.label, s], ours[label, s]) for s in sigmas]
         found = [m for m in margins if m is not None]
         holds: bool | None = None
-        told = f"{label} is not available yet"
+        told = "not measured"
         if len(found) == len(sigmas):
             margins_told = ", ".join(f"{m:+.2f}" for m in found)
             told = f"GSF minus {label}: {margins_told} dB at σ {sigmas[0]} to {sigmas[-1]}"
@@ -146,8 +134,6 @@ def _claims(
                 "NL-Bayes": found[0] < 0 < found[-1],
                 "BM3D": min(found) > -0.5,
             }[label]
-        elif label not in absent(setting, EIGHT):
-            told = f"{label} failed: {db(None)}"
         claims.append(Claim(text, holds, says, told))
     return claims
 

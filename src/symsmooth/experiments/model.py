@@ -37,7 +37,6 @@ class Setting:
 
     gallery: Gallery
     quick: bool
-    methods: frozenset[str]  # the names in METHODS
 
     def pick(self, full: Any, quick: Any) -> Any:
         """Return the second in a quick run, else the first."""

@@ -11,7 +11,7 @@ from .paper import printed
 
 def _plan(setting: Setting) -> Plan:
     pictures = setting.gallery.drawn
-    strip = strip_plan(setting, gain.nlm_pair(0.9, 0.9), pictures[2], gain.SIGMA, 0, crop=gain.CROP)
+    strip = strip_plan(gain.nlm_pair(0.9, 0.9), pictures[2], gain.SIGMA, 0, crop=gain.CROP)
     return gain.spread_cells(setting, pictures) | strip
 
 

@@ -217,7 +217,6 @@ def _facts(found: Reproduction) -> Child:
     facts = found.provenance.facts() | {
         "Pictures": found.setting.gallery.source,
         "Cells": f"{found.measured} measured in this run, {found.reused} there already",
-        "Methods": ", ".join(sorted(found.setting.methods)),
     }
     told = [
         [element("dt", name), element("dd", element("code", text) if name == "Command" else text)]

@@ -51,11 +51,9 @@ def reproduce(
     tell : callable
         Called as ``tell(what, tally)`` whenever a cell is finished.
     """
-    from .. import METHODS
-
     require_matplotlib()
     experiments = find(names)
-    setting = Setting(open_gallery(images), quick, frozenset(METHODS))
+    setting = Setting(open_gallery(images), quick)
     store = _open_store(out)
     jobs = default_workers() if jobs is None else jobs
     start = time.monotonic()

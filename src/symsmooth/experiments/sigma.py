@@ -8,7 +8,6 @@ from .common import (
     GSF_ONE_PASS,
     NLM,
     ONE_STEP,
-    available,
     db,
     grid,
     mean,
@@ -27,15 +26,15 @@ SHOWN = (*THREE, GSF_ONE_PASS)
 
 def _plan(setting: Setting) -> Plan:
     pictures = setting.classics(*CLASSICS)
-    cells = grid(setting, SHOWN, pictures, printed()["sigma"]["sigma"])
-    return cells | strip_plan(setting, THREE, pictures[0], 40, 0)
+    cells = grid(SHOWN, pictures, printed()["sigma"]["sigma"])
+    return cells | strip_plan(THREE, pictures[0], 40, 0)
 
 
 def _report(setting: Setting, results: Results) -> Outcome:
     sigmas, pictures = printed()["sigma"]["sigma"], setting.classics(*CLASSICS)
     ours = {
         (c.label, s): mean(value(results.get((c.label, p, s))) for p in pictures)
-        for c in available(setting, SHOWN)
+        for c in SHOWN
         for s in sigmas
     }
     paper = {(c.label, s): main_mean(c.printed, pictures, s) for c in THREE for s in sigmas}

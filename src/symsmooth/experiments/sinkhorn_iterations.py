@@ -20,7 +20,7 @@ def _plan(setting: Setting) -> Plan:
         Contender(f"{text}", "nlm", {"sinkhorn_iters": rounds}, {"h_r": 5 * 0.775})
         for text, rounds in (("Original", 0), ("1 iteration", 1), ("10", 10), ("Limit", None))
     ]
-    strip = strip_plan(setting, contenders, pictures[-1], gain.SIGMA, 0, crop=gain.CROP)
+    strip = strip_plan(contenders, pictures[-1], gain.SIGMA, 0, crop=gain.CROP)
     return gain.spread_cells(setting, pictures) | strip
 
 

@@ -27,7 +27,7 @@ def _plan(setting: Setting) -> Plan:
         Contender("λ by SURE", "gsf", options, both),
         Contender("λ = 30", "gsf", options | {"fidelity": 30.0}, both),
     ]
-    return cells | strip_plan(setting, contenders, picture, sigma, 0)
+    return cells | strip_plan(contenders, picture, sigma, 0)
 
 
 def _report(setting: Setting, results: Results) -> Outcome:

@@ -163,10 +163,12 @@ def fit_spectrum(picture: Picture) -> tuple[Correlated, float]:
     A block is used if the blocks around it are flat (never by its own energy, which would choose
     blocks of little noise); of its coefficients' squares the largest are left out; brightness classes
     are estimated apart and the median taken, a lower quantile in the first channel, where texture is.
+    What a class or a channel has far above the others is texture and capped (:func:`_without_texture`).
     What is uniform in a block cannot be seen: it is extrapolated.
 
     Also returned: the second lowest :func:`coarseness` of the classes.  Noise is coarse at all
-    brightnesses, texture seldom covers them all.
+    brightnesses, texture seldom covers them all.  In grey it is 1, not coarse, where the energy of blocks
+    varies more than _MOST_SCATTER times as much as that of noise: noise is everywhere alike.
     """
     transform = decorrelate(picture.noisy, 0.0)
     planes = _planes(picture)

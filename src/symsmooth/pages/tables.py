@@ -22,7 +22,6 @@ class Compared:
     printed: float | None
     digits: int = 2
     relative: bool = False  # the difference is told, and coloured, in percent of the printed one
-    why: str = ""  # what to say where ours is missing
 
     @property
     def difference(self) -> float | None:
@@ -132,7 +131,7 @@ class Table:
     def _text(self, value: Value) -> str:
         if isinstance(value, Compared):
             printed = "" if value.printed is None else f" ({value.printed:.{value.digits}f})"
-            ours = value.why or "-" if value.ours is None else f"{value.ours:.{value.digits}f}"
+            ours = "-" if value.ours is None else f"{value.ours:.{value.digits}f}"
             return ours + printed
         if isinstance(value, float):
             return f"{value:.{self.digits}f}"
@@ -145,7 +144,7 @@ class Table:
             numeric = not _is_text(value)
             return element("td", self._text(value), class_="number" if numeric else None)
         if value.ours is None:
-            ours: Child = element("span", value.why or "-", class_="absent")
+            ours: Child = element("span", "-", class_="absent")
         else:
             ours = element("span", f"{value.ours:.{value.digits}f}", class_="ours")
         below = [
