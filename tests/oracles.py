@@ -109,8 +109,9 @@ def wiener(
     estimate = (noisy - mean) @ inside
     if both_sides:
         rows = pilot - pilot_mean
-        gram = rows.T @ rows + d * sigma**2 / strength * np.eye(d)
-        estimate = rows @ np.linalg.solve(gram, rows.T @ estimate)
+        weighted = rows.T * g * len(g) / g.sum()
+        gram = weighted @ rows + d * sigma**2 / strength * np.eye(d)
+        estimate = rows @ np.linalg.solve(gram, weighted @ estimate)
     return mean + estimate
 
 

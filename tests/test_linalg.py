@@ -7,15 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symsmooth._kernels.base import jit
-from symsmooth._kernels.linalg import eigh, solve
-from symsmooth._kernels.vector import (
-    choose,
-    plain_64,
-    plain_subtract_rows,
-    subtract_rows_32,
-    subtract_rows_64,
-)
+from symsmooth._kernels.linalg import eigh, multiply, solve
 
 
 def covariance(size: int, seed: int, samples: int) -> np.ndarray:
@@ -39,39 +31,34 @@ def test_eigenvectors_diagonalise(size, seed, samples, scale) -> None:
     assert np.allclose(np.sort(values[:size]), expected, atol=1e-4 * scale * (1 + size / 4))
 
 
+@given(st.integers(1, 70), st.integers(1, 64), st.integers(0, 64), st.booleans())
+def test_products_are_numpys(n_rows, columns, count, upper) -> None:
+    """Rows beyond the last are written in fours, others are left alone."""
+    rng = np.random.default_rng(0)
+    width, tall = -(-columns // 8) * 8, -(-n_rows // 4) * 4
+    y = rng.standard_normal((max(count, 1), width)).astype(np.float32)
+    for turned in (False, True):
+        x = rng.standard_normal((tall, count + 1)).astype(np.float32)
+        steps = (1, tall) if turned else (count + 1, 1)
+        flat = (x.T if turned else x).reshape(-1)
+        out = np.full((tall + 1, width + 3), 7, np.float32)
+        shape = width + 3, n_rows, width
+        multiply(flat, *steps, y.reshape(-1), width, count, out.reshape(-1), *shape, upper)
+        difference = out[:n_rows, :width] - x[:n_rows, :count] @ y[:count]
+        wanted = np.triu(difference) if upper else difference
+        assert np.allclose(wanted, 0, atol=1e-4)
+        assert (out[tall:] == 7).all()
+        assert (out[:, width:] == 7).all()
+
+
 @pytest.mark.parametrize("size", [1, 5, 16, 31, 32, 33, 49, 64])
 def test_solve_is_numpys(size) -> None:
     matrix = covariance(size, 0, 2 * size) + 0.5 * np.eye(size)
-    right = np.random.default_rng(1).standard_normal((size, 64))
+    right = np.random.default_rng(1).standard_normal((size, size))
     system = np.zeros((64, 128), np.float32)
-    system[:size, :size], system[:size, 64:] = np.triu(matrix), right
+    system[:size, :size], system[:size, 64 : 64 + size] = np.triu(matrix), right
     flat, factors, pivots = system.reshape(-1), np.zeros(64, np.float32), np.zeros(64, np.float32)
     solve(flat, size, factors, pivots)
-    assert np.allclose(system[:size, 64:], np.linalg.solve(matrix, right), atol=1e-4)
+    solution = system[:size, 64 : 64 + size]
+    assert np.allclose(solution, np.linalg.solve(matrix, right), atol=1e-4)
     assert np.isclose(np.prod(1 / pivots[:size].astype(float)), np.linalg.det(matrix), rtol=1e-3)
-
-
-@jit
-def with_helper(rows, factors, count, wide):
-    if wide:
-        subtract_rows_64(rows, 0, 64, 64, factors, 0, count)
-    else:
-        subtract_rows_32(rows, 0, 64, 64, factors, 0, count)
-
-
-@pytest.mark.parametrize("count", [0, 1, 2, 7])
-@pytest.mark.parametrize("wide", [True, False])
-def test_the_helper_equals_its_plain_twin(count, wide) -> None:
-    rows = np.random.default_rng(0).standard_normal(64 * 8).astype(np.float32)
-    factors = np.random.default_rng(1).standard_normal(8).astype(np.float32)
-    plain = rows.copy()
-    with_helper(rows, factors, count, wide)
-    plain_subtract_rows(plain, 0, 64, 64, factors, 0, count, 64 if wide else 32)
-    assert np.allclose(rows, plain, atol=1e-5)
-
-
-def test_the_plain_twin_serves_where_the_helper_cannot_be_built() -> None:
-    def unbuildable(*_: object) -> None: ...
-
-    assert choose(unbuildable, plain_64) is plain_64
-    assert choose(subtract_rows_64, plain_64) is subtract_rows_64

@@ -29,6 +29,7 @@ from .tiles import Pool
 
 _LEAST_SHARE = 0.01  # a patch is no member of a cluster that has less of it
 _BANDS = 8  # pieces in which lists of members are made
+_SPARE = 8  # pixels beyond the last that kernels may touch
 _SPECTRUM_BIAS = 0.95  # eigenvalues are taken in units of this * sigma^2; 1: -.02 to -.04 dB
 
 
@@ -80,7 +81,7 @@ def find_members(
     def run(strip: slice) -> None:
         kernels_of_members.strongest_strip(
             features.pixels, features.strides, features.offsets, features.n_dims, features.inv_hs,
-            *near.of(strip), mixture.means, log2_proportions, 1, np.float32(temper), _LEAST_SHARE,
+            *near.of(strip), mixture.means, log2_proportions, np.float32(temper), _LEAST_SHARE,
             features.grid, clusters, weights,
         )  # fmt: skip
 
@@ -213,12 +214,12 @@ def spectral(noisy: Float, members: Members, sigma: float, pool: Pool) -> Estima
 
     def chunk(first: int, last: int, *out: Array | int) -> None:
         kernels.spectral_chunk(
-            plane, offsets, members.pointers, members.corners, members.shares, first, last, noise,
-            bias, *out,
+            plane, lines, members.patch[-1], members.pointers, members.corners, members.shares,
+            first, last, noise, bias, *out,
         )  # fmt: skip
 
-    plane, offsets = _flat(noisy, members)
-    return _aggregate(noisy, members, offsets, chunk, pool, noisy)
+    plane, lines = _flat(noisy, members)
+    return _aggregate(noisy, members, lines, chunk, pool, noisy)
 
 
 def wiener(
@@ -237,32 +238,36 @@ def wiener(
     Notes
     -----
     mu = mu_u + trust (mu_y - mu_u), C = strength * sum g (u - mu_u)(u - mu_u)' / sum g,
-    F = (C + sigma^2 I)^-1 C, E = (Y - mu) F; two-sided: E <- P (P'P + (d sigma^2 / strength) I)^-1 P' E
-    with P the rows u_j - mu_u.  Aggregation weight g / (trace F / d + sum g^2 / (sum g)^2 + 0.02).
+    F = (C + sigma^2 I)^-1 C, E = (Y - mu) F; two-sided: E <- P (P'WP + (d sigma^2 / strength) I)^-1 P'W E
+    with P the rows u_j - mu_u and W = diag(n g_j / sum g).  Aggregation weight
+    g / (trace F / d + sum g^2 / (sum g)^2 + 0.02).
     """
     noise = np.float32(sigma**2)
 
     def chunk(first: int, last: int, *out: Array | int) -> None:
         kernels.wiener_chunk(
-            plane, guide, offsets, members.pointers, members.corners, members.shares, first, last,
-            noise, np.float32(strength), np.float32(trust), both_sides, *out,
+            plane, guide, lines, members.patch[-1], members.pointers, members.corners,
+            members.shares, first, last, noise, np.float32(strength), np.float32(trust),
+            both_sides, *out,
         )  # fmt: skip
 
-    plane, offsets = _flat(noisy, members)
+    plane, lines = _flat(noisy, members)
     guide, _ = _flat(pilot, members)
-    return _aggregate(noisy, members, offsets, chunk, pool, pilot)
+    return _aggregate(noisy, members, lines, chunk, pool, pilot)
 
 
 def _flat(plane: Float, members: Members) -> tuple[Float, Array]:
-    """Return one channel (*spatial) flat, and the offsets of a patch in it."""
+    """Return one channel (*spatial) flat, with a few places to spare, and where a patch's lines begin."""
     volume = as_volume(plane[..., np.newaxis])
-    return np.ascontiguousarray(volume).reshape(-1), patch_offsets(volume.shape, members.patch)
+    flat = np.zeros(volume.size + _SPARE, np.float32)
+    flat[: volume.size] = volume.reshape(-1)
+    return flat, patch_offsets(volume.shape, members.patch)[:: members.patch[-1]].copy()
 
 
 def _aggregate(
     noisy: Float,
     members: Members,
-    offsets: Array,
+    lines: Array,
     chunk: Callable[..., None],
     pool: Pool,
     otherwise: Float,
@@ -276,9 +281,10 @@ def _aggregate(
         if own.size == 0:
             return 0, np.zeros((3, 0), np.float32)
         start = int(own.min())
-        parts = np.zeros((3, int(own.max()) + int(offsets[-1]) + 1 - start), np.float32)
+        length = int(own.max()) + int(lines[-1]) + members.patch[-1] - start
+        parts = np.zeros((3, length + _SPARE), np.float32)
         chunk(first, last, start, *parts)
-        return start, parts
+        return start, parts[:, :length]
 
     for _, (start, parts) in pool.map(run, members.chunks, "estimates"):
         reach = slice(start, start + parts.shape[1])

@@ -4,6 +4,10 @@ Members of cluster c are ``corners[pointers[c]:pointers[c + 1]]``, the flat corn
 ``pixels``, with weights ``shares``.  Estimates are added to ``total`` at the pixels, their weight to
 ``mass`` and weight times variance to ``spread`` at the patch's corner (one box sum at the end does the
 rest); these three are flat and begin at ``start``.
+
+A patch is ``lines.size`` lines of ``side`` pixels (at most 8), which begin at corner + lines.  Patches
+stand in flat buffers, one in ``wide`` places: its d pixels and zeros up to a multiple of eight.  Lines are
+moved eight pixels at a time: ``pixels``, ``total`` and the buffers have eight places to spare.
 """
 
 from __future__ import annotations
@@ -11,108 +15,137 @@ from __future__ import annotations
 import numpy as np
 
 from .base import jit
-from .linalg import eigh, solve
+from .linalg import eigh, multiply, solve
+from .vector import add_patch, take_patch
 
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 
 @jit
-def gather(pixels, offsets, corners, shares, rows, mean):
+def widest(pointers, first, last):
+    """Return the largest number of members of clusters first to last."""
+    most = 0
+    for c in range(first, last):
+        most = max(most, pointers[c + 1] - pointers[c])
+    return most
+
+
+@jit
+def gather(pixels, lines, side, corners, shares, rows, wide, mean):
     """Fill rows with the members' patches and mean with their weighted mean; return sum g, sum g^2."""
+    d = lines.size * side
     mass, square = ZERO, ZERO
-    for e in range(offsets.size):
+    for e in range(wide):
         mean[e] = 0.0
     for r in range(corners.size):
-        row = rows[r]
+        take_patch(pixels, corners[r], lines, lines.size, side, rows, r * wide)
+        row = rows[r * wide : r * wide + wide]
+        for e in range(d, wide):
+            row[e] = 0.0
         share = shares[r]
         mass += share
         square += share * share
-        for e in range(offsets.size):
-            row[e] = pixels[corners[r] + offsets[e]]
-        for e in range(offsets.size):
+        for e in range(wide):
             mean[e] += share * row[e]
-    for e in range(offsets.size):
+    for e in range(wide):
         mean[e] /= mass
     return mass, square
 
 
 @jit
-def scatter(rows, mean, offsets, corners, shares, quality, variance, start, total, mass, spread):
-    """Add mean + rows, with weight shares * quality."""
+def centre(rows, wide, mean, roots, n):
+    """Replace each patch y by root (y - mean)."""
+    for r in range(n):
+        row = rows[r * wide : r * wide + wide]
+        for e in range(wide):
+            row[e] = roots[r] * (row[e] - mean[e])
+
+
+@jit
+def scatter(
+    rows, wide, mean, roots, lines, side, lanes, corners, shares, quality, variance, start, total,
+    mass, spread,
+):  # fmt: skip
+    """Add mean + row / root, with weight shares * quality."""
     for r in range(corners.size):
         weight = shares[r] * quality
         corner = corners[r] - start
-        row = rows[r]
-        for e in range(offsets.size):
-            total[corner + offsets[e]] += weight * (row[e] + mean[e])
+        add_patch(
+            total, corner, lines, lines.size, side, rows, r * wide, mean, lanes,
+            weight / roots[r], weight,
+        )  # fmt: skip
         mass[corner] += weight
         spread[corner] += weight * variance
 
 
 @jit
+def first_lanes(side):
+    """Return ones for the pixels of a line, zeros for what is moved along with them."""
+    lanes = np.zeros(8, np.float32)
+    lanes[:side] = 1.0
+    return lanes
+
+
+@jit
 def spectral_chunk(
-    pixels, offsets, pointers, corners, shares, first, last, noise, bias, start, total, mass, spread
+    pixels, lines, side, pointers, corners, shares, first, last, noise, bias, start, total, mass,
+    spread,
 ):  # fmt: skip
-    """Optimal shrinkage of the spectrum of each cluster's covariance; noise is sigma^2."""
-    d = offsets.size
+    """Optimal shrinkage of the spectrum of each cluster's covariance; noise is sigma^2.
+
+    With Y the rows sqrt(g / sum g) (y - mu): C = Y'Y = V' diag(l) V, M = V' diag(f) V, Y <- Y M.
+    """
+    d = lines.size * side
     wide = (d + 7) // 8 * 8
-    most = 0
-    for c in range(first, last):
-        most = max(most, pointers[c + 1] - pointers[c])
-    row_buffer = np.zeros((most, d), np.float32)
-    weighted_buffer = np.empty((most, d), np.float32)
-    estimate_buffer = np.empty((most, d), np.float32)
-    mean = np.empty(d, np.float32)
-    covariance = np.empty((d, d), np.float32)
-    vectors = np.zeros((d, wide), np.float32)
+    most = widest(pointers, first, last)
+    rows = np.zeros((most + 4) * wide + 8, np.float32)
+    estimates = np.zeros((most + 4) * wide + 8, np.float32)
+    roots = np.empty(most, np.float32)
+    mean = np.zeros(wide + 8, np.float32)
+    lanes = first_lanes(side)
+    matrix = np.zeros((wide + 4) * wide, np.float32)
+    vectors = matrix[: d * wide].reshape(d, wide)
     values = np.zeros(wide, np.float32)
     work = np.zeros(wide, np.float32)
-    kept = np.empty((d, d), np.float32)
-    scaled = np.empty((d, d), np.float32)
+    kept = np.zeros(wide * wide, np.float32)
+    scaled = np.zeros(wide * wide, np.float32)
     for c in range(first, last):
         at = corners[pointers[c] : pointers[c + 1]]
         g = shares[pointers[c] : pointers[c + 1]]
         n = at.size
         if n == 0:
             continue
-        rows = row_buffer[:n]
-        estimates = estimate_buffer[:n]
-        count, square = gather(pixels, offsets, at, g, rows, mean)
+        count, square = gather(pixels, lines, side, at, g, rows, wide, mean)
+        for r in range(n):
+            roots[r] = np.sqrt(g[r] / count)
+        centre(rows, wide, mean, roots, n)
         freedom = count * count / square - ONE
         rank = 0
         trace = ZERO
         if freedom > 2:
-            weighted = weighted_buffer[:n]
-            for r in range(n):
-                root = np.sqrt(g[r] / count)
-                for e in range(d):
-                    rows[r, e] -= mean[e]
-                    weighted[r, e] = root * rows[r, e]
-            np.dot(weighted.T, weighted, covariance)
+            multiply(rows, 1, wide, rows, wide, n, matrix, wide, d, wide, True)
             for e in range(d):
-                for q in range(d):
-                    vectors[e, q] = covariance[e, q]
-                for q in range(d, wide):
-                    vectors[e, q] = 0.0
+                for q in range(e):
+                    vectors[e, q] = vectors[q, e]
             eigh(vectors, d, values, work)
             for e in range(d):
                 factor = shrink(values[e] / (bias * noise), np.float32(d) / freedom)
                 if factor > 0:
                     for q in range(d):
-                        kept[rank, q] = vectors[e, q]
-                        scaled[rank, q] = vectors[e, q] * factor
+                        kept[rank * wide + q] = vectors[e, q]
+                        scaled[rank * wide + q] = vectors[e, q] * factor
                     rank += 1
                     trace += factor
-        if rank > 0:  # U diag(f) U' (y - mu): by way of the few directions that are kept
-            projected = weighted_buffer.reshape(-1)[: n * rank].reshape(n, rank)
-            np.dot(rows, kept[:rank].T, projected)
-            np.dot(projected, scaled[:rank], estimates)
+        if rank > 0:
+            multiply(kept, 1, wide, scaled, wide, rank, matrix, wide, d, wide, False)
+            multiply(rows, wide, 1, matrix, wide, d, estimates, wide, n, wide, False)
         else:
-            for r in range(n):
-                for e in range(d):
-                    estimates[r, e] = 0.0
+            estimates[: n * wide] = 0.0
         variance = noise * (trace / np.float32(d) + square / (count * count))
-        scatter(estimates, mean, offsets, at, g, ONE, variance, start, total, mass, spread)
+        scatter(
+            estimates, wide, mean, roots, lines, side, lanes, at, g, ONE, variance, start, total,
+            mass, spread,
+        )  # fmt: skip
 
 
 @jit
@@ -133,128 +166,130 @@ def shrink(x, ratio):
 
 @jit
 def wiener_chunk(
-    pixels, pilot, offsets, pointers, corners, shares, first, last, noise, strength, trust,
+    pixels, pilot, lines, side, pointers, corners, shares, first, last, noise, strength, trust,
     both_sides, start, total, mass, spread,
 ):  # fmt: skip
     """Wiener filter of each cluster with moments from the pilot, one- or two-sided; noise is sigma^2.
 
-    With u the pilot's patches less their mean, y the noisy ones less the blended mean:
-    C = strength * sum g u u' / sum g,  F = (C + noise I)^-1 C,  E = y F  (rows are patches); and across
-    patches E <- U (U'U + k I)^-1 U' E with k = d noise / strength.  Where there are fewer patches than 64
-    the same is done in the space of patches: U U' (U U' + k I)^-1 y D' (D D' + noise I)^-1 D.
+    With U the rows w (u - mu_u) of the pilot and Y the rows w (y - mu), w^2 = n g / sum g, S = U'U and
+    a = n noise / strength, b = d noise / strength:  Y (S + a I)^-1 S  or, two-sided,
+    U (S + b I)^-1 U' Y (S + a I)^-1 S.  Of at most 64 patches the latter is found with G = U U' instead:
+    G (G + b I)^-1 Y U' (G + a I)^-1 U.
     """
-    d = offsets.size
-    most = 0
-    for c in range(first, last):
-        most = max(most, pointers[c + 1] - pointers[c])
-    row_buffer = np.zeros((most, d), np.float32)
-    pilot_buffer = np.zeros((most, d), np.float32)
-    weighted_buffer = np.zeros((most, d), np.float32)
-    mean = np.empty(d, np.float32)
-    pilot_mean = np.empty(d, np.float32)
+    d = lines.size * side
+    wide = (d + 7) // 8 * 8
+    most = widest(pointers, first, last)
+    rows = np.zeros((most + 4) * wide + 8, np.float32)
+    guide = np.zeros((most + 4) * wide + 8, np.float32)
+    roots = np.empty(most, np.float32)
+    mean = np.zeros(wide + 8, np.float32)
+    pilot_mean = np.zeros(wide + 8, np.float32)
+    lanes = first_lanes(side)
     system = np.zeros(64 * 128, np.float32)
+    right = system[64:]
     factors = np.zeros(64, np.float32)
     pivots = np.zeros(64, np.float32)
-    small_a = np.empty(64 * 64, np.float32)
-    small_b = np.empty(64 * 64, np.float32)
-    roots = np.empty(most, np.float32)
-    kappa = np.float32(d) * noise / strength
+    gram = np.zeros(64 * 64, np.float32)
+    moments = np.zeros(64 * 64, np.float32)
+    turned = np.zeros(64 * 64, np.float32)
     for c in range(first, last):
         at = corners[pointers[c] : pointers[c + 1]]
         g = shares[pointers[c] : pointers[c + 1]]
         n = at.size
         if n == 0:
             continue
-        rows = row_buffer[:n]
-        guide = pilot_buffer[:n]
-        weighted = weighted_buffer[:n]
-        gather(pixels, offsets, at, g, rows, mean)
-        count, square = gather(pilot, offsets, at, g, guide, pilot_mean)
+        gather(pixels, lines, side, at, g, rows, wide, mean)
+        count, square = gather(pilot, lines, side, at, g, guide, wide, pilot_mean)
         for e in range(d):
             mean[e] = pilot_mean[e] + trust * (mean[e] - pilot_mean[e])
         for r in range(n):
-            roots[r] = np.sqrt(strength * g[r] / count)
-            row, own, scaled = rows[r], guide[r], weighted[r]
-            for e in range(d):
-                row[e] -= mean[e]
-            for e in range(d):
-                own[e] -= pilot_mean[e]
-                scaled[e] = roots[r] * own[e]
-        trace = ZERO
+            roots[r] = np.sqrt(np.float32(n) * g[r] / count)
+        centre(rows, wide, mean, roots, n)
+        centre(guide, wide, pilot_mean, roots, n)
+        a = np.float32(n) * noise / strength
+        b = np.float32(d) * noise / strength
+        estimates = rows
         if both_sides and n <= 64:
-            gram = small_a[: n * n].reshape(n, n)
-            cross = small_b[: n * n].reshape(n, n)
-            np.dot(guide, guide.T, gram)
-            np.dot(weighted, rows.T, cross)  # (y D')'
-            for a in range(n):
-                left = system[a * 128 : a * 128 + 64]
-                right = system[a * 128 + 64 : a * 128 + 128]
-                for b in range(n):
-                    left[b] = gram[a, b] * (roots[a] * roots[b])
-                    right[b] = cross[a, b]
-                left[a] += noise
-            solve(system, n, factors, pivots)
-            for a in range(n):
-                trace += ONE - noise * pivots[a]
-                right = system[a * 128 + 64 : a * 128 + 128]
-                for b in range(n):
-                    cross[b, a] = right[b]
-            for a in range(n):
-                left = system[a * 128 : a * 128 + 64]
-                right = system[a * 128 + 64 : a * 128 + 128]
-                for b in range(n):
-                    left[b] = gram[a, b]
-                    right[b] = cross[a, b]
-                left[a] += kappa
-            solve(system, n, factors, pivots)
-            for a in range(n):
-                right = system[a * 128 + 64 : a * 128 + 128]
-                for b in range(n):
-                    cross[a, b] -= kappa * right[b]
-            np.dot(cross, weighted, rows)
+            columns = (n + 7) // 8 * 8
+            transpose(guide, wide, n, d, turned)
+            multiply(guide, wide, 1, turned, 64, d, gram, 64, n, columns, True)
+            transpose(rows, wide, n, d, turned)
+            multiply(guide, wide, 1, turned, 64, d, right, 128, n, columns, False)
+            divide(system, gram, a, n, factors, pivots)  # (G + a I)^-1 U Y'
+            trace = degrees_of_freedom(pivots, a, n)
+            for e in range(n):
+                for q in range(n):
+                    turned[e * 64 + q] = right[q * 128 + e]
+            copy(turned, right, n)
+            divide(system, gram, b, n, factors, pivots)
+            for e in range(n):
+                for q in range(n):
+                    turned[e * 64 + q] -= b * right[e * 128 + q]
+            multiply(turned, 64, 1, guide, wide, n, rows, wide, n, wide, False)
         else:
-            covariance = small_a[: d * d].reshape(d, d)
-            moment = small_b[: d * d].reshape(d, d)
-            np.dot(weighted.T, weighted, covariance)
+            multiply(guide, 1, wide, guide, wide, n, gram, 64, d, wide, True)
             if both_sides:
-                np.dot(rows.T, guide, moment)
-            for a in range(d):
-                left = system[a * 128 : a * 128 + 64]
-                right = system[a * 128 + 64 : a * 128 + 128]
-                for b in range(d):
-                    left[b] = covariance[a, b]
-                    right[b] = moment[a, b] if both_sides else covariance[a, b]
-                left[a] += noise
-            solve(system, d, factors, pivots)
-            for a in range(d):
-                trace += ONE - noise * pivots[a]
-            if both_sides:
-                for a in range(d):
-                    right = system[a * 128 + 64 : a * 128 + 128]
-                    for b in range(d):
-                        moment[a, b] -= noise * right[b]
-                np.dot(guide.T, guide, covariance)
-                for a in range(d):
-                    left = system[a * 128 : a * 128 + 64]
-                    right = system[a * 128 + 64 : a * 128 + 128]
-                    for b in range(d):
-                        left[b] = covariance[a, b]
-                        right[b] = moment[b, a]
-                    left[a] += kappa
-                solve(system, d, factors, pivots)
-            for a in range(d):
-                right = system[a * 128 + 64 : a * 128 + 128]
-                for b in range(d):
-                    covariance[a, b] = right[b]
-            if both_sides:
-                np.dot(guide, covariance, rows)
+                multiply(rows, 1, wide, guide, wide, n, moments, 64, d, wide, False)
             else:
-                np.dot(rows, covariance, weighted)
-                for r in range(n):
-                    for e in range(d):
-                        rows[r, e] = weighted[r, e]
+                for e in range(d):
+                    for q in range(d):
+                        moments[e * 64 + q] = gram[min(e, q) * 64 + max(e, q)]
+            copy(moments, right, d)
+            divide(system, gram, a, d, factors, pivots)  # (S + a I)^-1 Y'U, or S
+            trace = degrees_of_freedom(pivots, a, d)
+            if both_sides:
+                for e in range(d):
+                    for q in range(d):
+                        turned[e * 64 + q] = moments[q * 64 + e] - a * right[q * 128 + e]
+                copy(turned, right, d)
+                divide(system, gram, b, d, factors, pivots)
+                multiply(guide, wide, 1, right, 128, d, rows, wide, n, wide, False)
+            else:
+                multiply(rows, wide, 1, right, 128, d, guide, wide, n, wide, False)
+                estimates = guide
         uncertainty = trace / np.float32(d) + square / (count * count)
         quality = ONE / (uncertainty + np.float32(0.02))
         scatter(
-            rows, mean, offsets, at, g, quality, noise * uncertainty, start, total, mass, spread
-        )
+            estimates, wide, mean, roots, lines, side, lanes, at, g, quality, noise * uncertainty,
+            start, total, mass, spread,
+        )  # fmt: skip
+
+
+@jit
+def transpose(rows, wide, n, d, turned):
+    """Write n <= 64 patches as columns of d rows of 64, zeros up to a multiple of eight."""
+    for r in range(n):
+        for e in range(d):
+            turned[e * 64 + r] = rows[r * wide + e]
+    for r in range(n, (n + 7) // 8 * 8):
+        for e in range(d):
+            turned[e * 64 + r] = 0.0
+
+
+@jit
+def copy(matrix, right, size):
+    """Copy a matrix with rows of 64 to one with rows of 128."""
+    for e in range(size):
+        own, other = right[e * 128 : e * 128 + 64], matrix[e * 64 : e * 64 + 64]
+        for q in range(64):
+            own[q] = other[q]
+
+
+@jit
+def divide(system, matrix, shift, size, factors, pivots):
+    """Multiply the system's right half by (matrix + shift I)^-1; of the matrix the upper half is read."""
+    for e in range(size):
+        own, other = system[e * 128 : e * 128 + 64], matrix[e * 64 : e * 64 + 64]
+        for q in range(64):
+            own[q] = other[q]
+        own[e] += shift
+    solve(system, size, factors, pivots)
+
+
+@jit
+def degrees_of_freedom(pivots, shift, size):
+    """Return about the trace of S (S + shift I)^-1, from above: of the inverse only pivots are known."""
+    trace = ZERO
+    for e in range(size):
+        trace += ONE - shift * pivots[e]
+    return trace

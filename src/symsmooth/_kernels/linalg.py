@@ -1,7 +1,7 @@
-"""Small dense matrices: eigenvectors and solves, a few dozen rows, thousands of times.
+"""Small dense matrices: products, eigenvectors and solves, a few dozen rows, thousands of times.
 
 LAPACK's call overhead dominates at these sizes; plain loops over contiguous rows are several times
-faster.  Both routines are tested against NumPy.
+faster.  All routines are tested against NumPy.
 """
 
 from __future__ import annotations
@@ -9,10 +9,34 @@ from __future__ import annotations
 import numpy as np
 
 from .base import jit
-from .vector import subtract_rows_32, subtract_rows_64
+from .vector import product_8, product_16, product_24, subtract_rows_32, subtract_rows_64
 
 TINY = np.float32(1e-30)
 ZERO, HALF, ONE, TWO = np.float32(0.0), np.float32(0.5), np.float32(1.0), np.float32(2.0)
+
+
+@jit
+def multiply(x, x_row, x_step, y, y_step, count, out, out_row, n_rows, width, upper):
+    """out[i, j] = sum over q < count of x[i * x_row + q * x_step] * y[q * y_step + j]; all are flat.
+
+    With (x_row, x_step) = (columns of x, 1) this is x y, with (1, columns of x) it is x' y.  ``width``
+    is a multiple of eight; rows are written in fours, so that three more than ``n_rows`` may be.  If
+    ``upper``, what lies left of the diagonal is not needed, and most of it is not written.
+    """
+    for i in range(0, n_rows, 4):
+        j = i // 8 * 8 if upper else 0
+        while j < width:
+            left = width - j
+            at, to = i * x_row, i * out_row + j
+            if left >= 24 and left != 32:
+                product_24(x, at, x_row, x_step, y, j, y_step, count, out, to, out_row)
+                j += 24
+            elif left >= 16:
+                product_16(x, at, x_row, x_step, y, j, y_step, count, out, to, out_row)
+                j += 16
+            else:
+                product_8(x, at, x_row, x_step, y, j, y_step, count, out, to, out_row)
+                j += 8
 
 
 @jit
@@ -158,23 +182,30 @@ def eigh(a, size, values, work):
 def solve(system, size, factors, pivots):
     """Solve in place for a symmetric positive definite matrix of at most 64 rows.
 
-    ``system`` is flat, rows of 128: A in the first 64 columns, B in the last; B becomes A^-1 B.  Only
-    A's upper triangle is read.  pivots receives the inverse of D in A = L D L^T.
+    ``system`` is flat, rows of 128: A in the first 64 columns, B, as wide as A, in the last; B becomes
+    A^-1 B.  Only A's upper triangle is read.  pivots receives the inverse of D in A = L D L^T.
     """
     for i in range(size):
         row = i * 128
         for k in range(i):
             factors[k] = system[k * 128 + i] * pivots[k]
-        if i < 32:
-            subtract_rows_64(system, row, 0, 128, factors, 0, i)
+        if size <= 32:
+            subtract_rows_32(system, row, 0, 128, factors, 0, i)
+            subtract_rows_32(system, row + 64, 64, 128, factors, 0, i)
         else:
-            subtract_rows_32(system, row + 32, 32, 128, factors, 0, i)
-        subtract_rows_64(system, row + 64, 64, 128, factors, 0, i)
+            if i < 32:
+                subtract_rows_64(system, row, 0, 128, factors, 0, i)
+            else:
+                subtract_rows_32(system, row + 32, 32, 128, factors, 0, i)
+            subtract_rows_64(system, row + 64, 64, 128, factors, 0, i)
         pivots[i] = ONE / system[row + i]
     for i in range(size - 1, -1, -1):
         row = i * 128
         below = (i + 1) * 128 + 64
-        subtract_rows_64(system, row + 64, below, 128, system, row + i + 1, size - 1 - i)
+        if size <= 32:
+            subtract_rows_32(system, row + 64, below, 128, system, row + i + 1, size - 1 - i)
+        else:
+            subtract_rows_64(system, row + 64, below, 128, system, row + i + 1, size - 1 - i)
         right = system[row + 64 : row + 128]
         for j in range(64):
             right[j] *= pivots[i]

@@ -9,12 +9,13 @@ import numpy as np
 
 from .base import exp2, jit
 from .em import logits_tile, row_maximum
+from .vector import above, count_bits, lowest_bit
 
 
 @jit
 def strongest_strip(
     pixels, strides, offsets, n_dims, inv_hs, boxes, pointers, ids, means, log2_proportions,
-    thin, temper, least, grid, clusters, weights,
+    temper, least, grid, clusters, weights,
 ):  # fmt: skip
     """For each point of a strip keep the clusters of the largest log-densities L.
 
@@ -31,51 +32,86 @@ def strongest_strip(
     rows = np.empty((points, dim + 2), np.float32)
     corners = np.empty(points, np.int64)
     cluster_rows = np.empty((most, dim + 2), np.float32)
-    buffer = np.empty(points * most, np.float32)
+    buffer = np.zeros(points * most + 8, np.float32)
     centre = np.empty(dim, np.float32)
-    values = np.empty(most + 1, np.float32)
-    which = np.empty(most + 1, np.int32)
+    values = np.empty(most + 8, np.float32)
+    which = np.empty(most, np.int32)
     margin = np.float32(np.log2(least) / temper)
     for t in range(boxes.shape[0]):
         near = ids[pointers[t] : pointers[t + 1]]
-        n = logits_tile(
-            pixels, strides, offsets, n_dims, inv_hs, boxes[t], thin, near, means,
-            log2_proportions, rows, corners, cluster_rows, centre, buffer,
+        box = boxes[t]
+        logits_tile(
+            pixels, strides, offsets, n_dims, inv_hs, box, 1, near, means, log2_proportions, rows,
+            corners, cluster_rows, centre, buffer,
         )  # fmt: skip
-        logits = buffer[: n * near.size].reshape(n, near.size)
-        for r in range(n):
-            row = logits[r]
-            best = row_maximum(row)
-            threshold = best + margin
-            kept = 0
-            for c in range(row.size):  # without a branch: each is written, few are counted
-                values[kept] = row[c]
-                which[kept] = c
-                kept += 1 if row[c] > threshold else 0
-            if kept > most_kept:
-                weakest = 0
-                for q in range(1, most_kept):
-                    weakest = q if values[q] < values[weakest] else weakest
-                for q in range(most_kept, kept):
-                    if values[q] > values[weakest]:
-                        values[weakest] = values[q]
-                        which[weakest] = which[q]
-                        weakest = 0
-                        for o in range(1, most_kept):
-                            weakest = o if values[o] < values[weakest] else weakest
-                kept = most_kept
-            mass = np.float32(0.0)
-            for q in range(kept):
-                values[q] = exp2((values[q] - best) * temper)
-                mass += values[q]
-            corner = corners[r]
-            z = corner // strides[0]
-            y = (corner - z * strides[0]) // strides[1]
-            x = (corner - z * strides[0] - y * strides[1]) // strides[2]
-            at = (z * grid[1] + y) * grid[2] + x
-            for q in range(kept):
-                clusters[at, q] = near[which[q]]
-                weights[at, q] = values[q] / mass
+        start = 0
+        gap = margin
+        for z in range(box[0], box[1]):
+            for y in range(box[2], box[3]):
+                for x in range(box[4], box[5]):
+                    best = row_maximum(buffer[start : start + near.size])
+                    kept, gap = largest(
+                        buffer, start, near.size, margin, best, gap, most_kept, values, which
+                    )
+                    start += near.size
+                    mass = np.float32(0.0)
+                    for first in range(0, kept, 8):
+                        for q in range(first, first + 8):
+                            values[q] = exp2((values[q] - best) * temper)
+                    for q in range(kept):
+                        mass += values[q]
+                    at = (z * grid[1] + y) * grid[2] + x
+                    for q in range(kept):
+                        clusters[at, q] = near[which[q]]
+                        weights[at, q] = values[q] / mass
+
+
+@jit
+def largest(numbers, start, size, margin, best, gap, most, values, which):
+    """Find the at most ``most`` largest of numbers[start:start + size] that are above best + margin.
+
+    Fills values and which (the place, from 0), in any order.  First a threshold is sought that a few
+    more exceed, by bisection from best + gap on, then the smallest go.  Returns how many were found, and
+    the threshold's gap: a good one to begin with at the next point.
+    """
+    low, high, middle = best + margin, best, best + gap
+    kept = count_above(numbers, start, size, low)
+    for _ in range(8):
+        if kept <= most + 2:
+            break
+        count = count_above(numbers, start, size, middle)
+        if count >= most:
+            low = middle
+            kept = count
+        else:
+            high = middle
+        middle = np.float32(0.5) * (low + high)
+    kept = 0
+    for first in range(0, size, 64):
+        mask = above(numbers, start + first, min(size - first, 64), low)
+        while mask:
+            place = first + lowest_bit(mask)
+            mask &= mask - 1
+            values[kept] = numbers[start + place]
+            which[kept] = place
+            kept += 1
+    while kept > most:
+        weakest = 0
+        for q in range(1, kept):
+            weakest = q if values[q] < values[weakest] else weakest
+        kept -= 1
+        values[weakest] = values[kept]
+        which[weakest] = which[kept]
+    return kept, low - best
+
+
+@jit
+def count_above(numbers, start, size, threshold):
+    """Return how many of numbers[start:start + size] are above the threshold."""
+    count = 0
+    for first in range(0, size, 64):
+        count += count_bits(above(numbers, start + first, min(size - first, 64), threshold))
+    return count
 
 
 @jit
