@@ -125,7 +125,7 @@ def test_wiener_is_its_equation(setting, both_sides) -> None:
         return oracles.wiener(own, guide, g, SIGMA, 3.0, 0.8, both_sides), np.ones(len(g))
 
     result = estimators.wiener(
-        noisy, pilot, members, SIGMA, pool, both_sides=both_sides, strength=3.0
+        noisy, pilot, members, SIGMA, pool, both_sides=both_sides, strength=3.0, trust=0.8
     )
     expected = aggregate(noisy, features, members, filtered)
     error = np.sqrt(np.mean((result.image - expected) ** 2))

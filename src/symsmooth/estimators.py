@@ -231,7 +231,7 @@ def wiener(
     *,
     both_sides: bool,
     strength: float,
-    trust: float = 0.8,
+    trust: float = 0.75,
 ) -> Estimate:
     """Filter each cluster's patches with the pilot's moments; two-sided also across patches.
 

@@ -31,7 +31,7 @@ class Stage:
     most: int  # clusters a patch may belong to
     temper: float
     feedback: float = 1.0  # of a pilot: the share of the noise that it is given again
-    both_sides: bool = False  # of the Wiener filter
+    strength: float = 3.0  # of the Wiener filter: what the pilot's covariance is multiplied with
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Preset:
 
 
 _PILOT = Stage(5, 30, 10.0, 1.0, 4, 1, 2.5, 10, 0.4)
-_FINAL = Stage(8, 20, 8.0, 0.5, 1, 4, 2.5, 8, 0.5, both_sides=True)
+_FINAL = Stage(8, 20, 8.0, 0.5, 1, 4, 2.5, 8, 0.5)
 _QUICK = replace(_PILOT, pixels_per_cluster=40, iterations=2, thin=2, most=8)
 _HASTY = replace(_PILOT, patch_size=4, pixels_per_cluster=60, iterations=1, thin=2, most=6)
 
@@ -83,18 +83,19 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 def adapt(preset: Preset, contrast: float, n_dims: int, n_channels: int = 1) -> Preset:
     """Fit a preset to the noise and to the numbers of spatial dimensions and of channels.
 
-    The more noise, the wider the pilots' clusters, the less of it is fed back and the more the coarse
-    picture counts.  Those of the final stage become wider, too; a thorough preset's begin twice as wide,
-    for the sake of ramps, and all its clusters begin soft and become harder.  In a volume patches are cubes
-    of 3 and 4 voxels a side, and clusters span fewer slices.  In colour clusters are more alike, since all
-    channels chose them: fewer, larger ones do.
+    The more noise, the wider the pilots' clusters, the less of it is fed back, the more the coarse picture
+    counts, and the more of its variance a pilot has lost.  Those of the final stage become wider, too; a
+    thorough preset's begin twice as wide, for the sake of ramps, and all its clusters begin soft and become
+    harder.  In a volume patches are cubes of 3 and 4 voxels a side, and clusters span fewer slices.  In
+    colour clusters are more alike, since all channels chose them: fewer, larger ones do.
     """
     grey_levels = 56.0 / contrast
     coarse = _rise(grey_levels, 30.0, 55.0)
     coarse_final = 0.5 * _rise(grey_levels, 30.0, 100.0)
     if n_dims == 3:
         pilots = tuple(replace(p, patch_size=3, h_s=4.0) for p in preset.pilots)
-        final = preset.final and replace(preset.final, patch_size=4, h_s=3.5)
+        strength = 1.75 + 0.5 * _rise(grey_levels, 0.0, 25.0)
+        final = preset.final and replace(preset.final, patch_size=4, h_s=3.5, strength=strength)
         return replace(preset, pilots=pilots, final=final, coarse=coarse, coarse_final=coarse_final)
     much = _rise(grey_levels, 15.0, 25.0)
     less = 0.1 * _rise(grey_levels, 30.0, 50.0)
@@ -110,7 +111,10 @@ def adapt(preset: Preset, contrast: float, n_dims: int, n_channels: int = 1) -> 
         for p in preset.pilots
     )
     final = preset.final and replace(
-        preset.final, h_s=preset.final.h_s * wide, temper=preset.final.temper * soften
+        preset.final,
+        h_s=preset.final.h_s * wide,
+        temper=preset.final.temper * soften,
+        strength=1.75 + 1.25 * _rise(grey_levels, 0.0, 25.0),
     )
     if final is not None and n_channels > 1:
         side, members = min(final.patch_size, 7), max(final.pixels_per_cluster, 30)

@@ -32,6 +32,8 @@ def share_repeated(pilot: Float, sigma: float) -> float:
     sample = sample - sample.mean()
     squares = (sample**2).sum(axis=1)
     distance = squares[asked, np.newaxis] + squares - 2 * sample[asked] @ sample.T
-    distance[np.abs(at[asked, np.newaxis] - at).max(axis=-1) <= _FAR] = np.inf
-    again = distance.min(axis=1) <= 4 * error * _PATCH**2
+    alike = distance <= 4 * error * _PATCH**2
+    which, other = np.nonzero(alike)
+    far = np.abs(at[asked[which]] - at[other]).max(axis=-1) > _FAR
+    again = np.bincount(which[far], minlength=asked.size) > 0
     return float(again.sum() / _ASKED)

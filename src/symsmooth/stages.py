@@ -27,7 +27,6 @@ from .pyramid import halve, replace_coarse
 from .repetition import share_repeated
 from .tiles import Pool, cover
 
-_STRENGTH = {True: 3.0, False: 1.0}  # of the pilot's covariance, two-sided and one-sided
 _BLOCK_PIXELS = 2048 * 2048
 _HALO = 48
 _MARGIN = 2  # pixels
@@ -230,7 +229,7 @@ def _stage(
         else:
             result = estimators.wiener(
                 plane, np.ascontiguousarray(pilot[..., c]), members, sigma, pool,
-                both_sides=stage.both_sides, strength=_STRENGTH[stage.both_sides],
+                both_sides=True, strength=stage.strength,
             )  # fmt: skip
             results.append(result)
     image = np.stack([r.image for r in results], axis=-1)
