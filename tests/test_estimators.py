@@ -25,7 +25,7 @@ def setting(request):
     pilot = (clean + 0.3 * (noisy - clean)).astype(np.float32)
     features = whiten_inside(noisy[..., None], size, 6.0, SIGMA)
     with Pool(2) as pool:
-        start = initial_mixture(features, max(3, features.n_pixels // 60), rng)
+        start = initial_mixture(features, features.n_pixels // size**2, rng)
         fit = fit_mixture(features, start, pool, max_iter=2)
         members = estimators.find_members(features, fit.mixture, fit.near, pool, most=5, temper=0.5)
         yield noisy, pilot, features, fit, members, pool
@@ -116,7 +116,7 @@ def test_spectral_is_its_equation(setting) -> None:
 
 @pytest.mark.parametrize("both_sides", [True, False])
 def test_wiener_is_its_equation(setting, both_sides) -> None:
-    """Two-sided: clusters of up to 64 patches take the dual form, larger ones the primal."""
+    """Two-sided: clusters of fewer patches than pixels take the dual form, larger ones the primal."""
     noisy, pilot, features, _, members, pool = setting
 
     def filtered(corners, g):
@@ -131,7 +131,7 @@ def test_wiener_is_its_equation(setting, both_sides) -> None:
     error = np.sqrt(np.mean((result.image - expected) ** 2))
     assert error < 0.15 * SIGMA  # aggregation weights differ between clusters
     sizes = np.diff(members.pointers)
-    assert sizes.max() > 64 > sizes[sizes > 0].min()
+    assert sizes.max() > np.prod(features.patch) > sizes[sizes > 0].min()
 
 
 def test_a_single_cluster_is_exact(setting) -> None:

@@ -51,7 +51,7 @@ def test_products_are_numpys(n_rows, columns, count, upper) -> None:
         assert (out[:, width:] == 7).all()
 
 
-@pytest.mark.parametrize("size", [1, 5, 16, 31, 32, 33, 49, 64])
+@pytest.mark.parametrize("size", [1, 5, 16, 31, 32, 33, 40, 41, 49, 56, 57, 64])
 def test_solve_is_numpys(size) -> None:
     matrix = covariance(size, 0, 2 * size) + 0.5 * np.eye(size)
     right = np.random.default_rng(1).standard_normal((size, size))

@@ -173,8 +173,8 @@ def wiener_chunk(
 
     With U the rows w (u - mu_u) of the pilot and Y the rows w (y - mu), w^2 = n g / sum g, S = U'U and
     a = n noise / strength, b = d noise / strength:  Y (S + a I)^-1 S  or, two-sided,
-    U (S + b I)^-1 U' Y (S + a I)^-1 S.  Of at most 64 patches the latter is found with G = U U' instead:
-    G (G + b I)^-1 Y U' (G + a I)^-1 U.
+    U (S + b I)^-1 U' Y (S + a I)^-1 S.  Of fewer patches than pixels the latter is found with G = U U'
+    instead: G (G + b I)^-1 Y U' (G + a I)^-1 U.
     """
     d = lines.size * side
     wide = (d + 7) // 8 * 8
@@ -209,7 +209,7 @@ def wiener_chunk(
         a = np.float32(n) * noise / strength
         b = np.float32(d) * noise / strength
         estimates = rows
-        if both_sides and n <= 64:
+        if both_sides and n < d:
             columns = (n + 7) // 8 * 8
             transpose(guide, wide, n, d, turned)
             multiply(guide, wide, 1, turned, 64, d, gram, 64, n, columns, True)

@@ -9,7 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from .base import jit
-from .vector import product_8, product_16, product_24, subtract_rows_32, subtract_rows_64
+from .vector import (
+    product_8,
+    product_16,
+    product_24,
+    subtract_rows_32,
+    subtract_rows_40,
+    subtract_rows_56,
+    subtract_rows_64,
+)
 
 TINY = np.float32(1e-30)
 ZERO, HALF, ONE, TWO = np.float32(0.0), np.float32(0.5), np.float32(1.0), np.float32(2.0)
@@ -189,23 +197,29 @@ def solve(system, size, factors, pivots):
         row = i * 128
         for k in range(i):
             factors[k] = system[k * 128 + i] * pivots[k]
-        if size <= 32:
-            subtract_rows_32(system, row, 0, 128, factors, 0, i)
-            subtract_rows_32(system, row + 64, 64, 128, factors, 0, i)
+        if i < 32:
+            subtract(system, row, 0, factors, 0, i, size)
         else:
-            if i < 32:
-                subtract_rows_64(system, row, 0, 128, factors, 0, i)
-            else:
-                subtract_rows_32(system, row + 32, 32, 128, factors, 0, i)
-            subtract_rows_64(system, row + 64, 64, 128, factors, 0, i)
+            subtract(system, row + 32, 32, factors, 0, i, size - 32)
+        subtract(system, row + 64, 64, factors, 0, i, size)
         pivots[i] = ONE / system[row + i]
     for i in range(size - 1, -1, -1):
         row = i * 128
         below = (i + 1) * 128 + 64
-        if size <= 32:
-            subtract_rows_32(system, row + 64, below, 128, system, row + i + 1, size - 1 - i)
-        else:
-            subtract_rows_64(system, row + 64, below, 128, system, row + i + 1, size - 1 - i)
+        subtract(system, row + 64, below, system, row + i + 1, size - 1 - i, size)
         right = system[row + 64 : row + 128]
         for j in range(64):
             right[j] *= pivots[i]
+
+
+@jit
+def subtract(system, target, first, factors, start, count, width):
+    """system[target:] -= a combination of rows of 128, at least ``width`` columns of them."""
+    if width <= 32:
+        subtract_rows_32(system, target, first, 128, factors, start, count)
+    elif width <= 40:
+        subtract_rows_40(system, target, first, 128, factors, start, count)
+    elif width <= 56:
+        subtract_rows_56(system, target, first, 128, factors, start, count)
+    else:
+        subtract_rows_64(system, target, first, 128, factors, start, count)

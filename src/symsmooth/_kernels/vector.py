@@ -1,6 +1,7 @@
 """The low-level helpers: what a compiler does not make of a loop by itself.
 
-- ``subtract_rows_64`` and ``_32``: a row minus a combination of rows, with the sums kept in registers;
+- ``subtract_rows_32``, ``_40``, ``_56`` and ``_64``: a row minus a combination of rows, with the sums kept
+  in registers;
 - ``product_8``, ``_16`` and ``_24``: four rows of a matrix product, the same way;
 - ``take_patch`` and ``add_patch``: a patch out of a picture and into it, line by line;
 - ``above``, ``lowest_bit`` and ``count_bits``: which of up to 64 numbers are large, and how many.
@@ -315,11 +316,11 @@ def choose(probe: Callable[..., None]) -> tuple[Any, ...]:
     try:
         probe(np.zeros(8, np.float32), np.zeros(1, np.int64))
     except Exception:  # whatever a code generator raises
-        rows = (_of_width(plain_subtract_rows, width) for width in (64, 32))
+        rows = (_of_width(plain_subtract_rows, width) for width in (32, 40, 56, 64))
         products = (_of_width(plain_product, width) for width in (8, 16, 24))
         patches = plain_take_patch, plain_add_patch
         return *rows, *products, *patches, plain_above, plain_lowest_bit, plain_count_bits
-    rows = (_helper(_subtract_rows(n), "aiiiaii") for n in (8, 4))
+    rows = (_helper(_subtract_rows(n), "aiiiaii") for n in (4, 5, 7, 8))
     products = (_helper(_product(n), "aiiiaiiiaii") for n in (1, 2, 3))
     bits = (_helper(write, "i", types.int64) for write in (_lowest_bit, _count_bits))
     above = _helper(_above, "aiif", types.int64)
@@ -327,6 +328,6 @@ def choose(probe: Callable[..., None]) -> tuple[Any, ...]:
 
 
 (
-    subtract_rows_64, subtract_rows_32, product_8, product_16, product_24, take_patch, add_patch,
-    above, lowest_bit, count_bits,
+    subtract_rows_32, subtract_rows_40, subtract_rows_56, subtract_rows_64, product_8, product_16,
+    product_24, take_patch, add_patch, above, lowest_bit, count_bits,
 ) = choose(_probe)  # fmt: skip
