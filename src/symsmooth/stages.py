@@ -27,7 +27,7 @@ from .pyramid import halve, replace_coarse
 from .repetition import share_repeated
 from .tiles import Pool, cover
 
-_BLOCK_PIXELS = 2048 * 2048
+_BLOCK_PIXELS = 1536 * 1536
 _HALO = 48
 _MARGIN = 2  # pixels
 
