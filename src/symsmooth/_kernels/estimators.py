@@ -19,6 +19,9 @@ from .linalg import eigh, multiply, solve
 from .vector import add_patch, take_patch
 
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
+# not plain numbers, for each of which a kernel would be compiled anew
+STEP, HALF, WHOLE = np.int64(1), np.int64(64), np.int64(128)
+UPPER, ALL = np.bool_(True), np.bool_(False)
 
 
 @jit
@@ -120,10 +123,10 @@ def spectral_chunk(
             roots[r] = np.sqrt(g[r] / count)
         centre(rows, wide, mean, roots, n)
         freedom = count * count / square - ONE
-        rank = 0
+        rank = np.int64(0)
         trace = ZERO
         if freedom > 2:
-            multiply(rows, 1, wide, rows, wide, n, matrix, wide, d, wide, True)
+            multiply(rows, STEP, wide, rows, wide, n, matrix, wide, d, wide, UPPER)
             for e in range(d):
                 for q in range(e):
                     vectors[e, q] = vectors[q, e]
@@ -137,8 +140,8 @@ def spectral_chunk(
                     rank += 1
                     trace += factor
         if rank > 0:
-            multiply(kept, 1, wide, scaled, wide, rank, matrix, wide, d, wide, False)
-            multiply(rows, wide, 1, matrix, wide, d, estimates, wide, n, wide, False)
+            multiply(kept, STEP, wide, scaled, wide, rank, matrix, wide, d, wide, ALL)
+            multiply(rows, wide, STEP, matrix, wide, d, estimates, wide, n, wide, ALL)
         else:
             estimates[: n * wide] = 0.0
         variance = noise * (trace / np.float32(d) + square / (count * count))
@@ -212,9 +215,9 @@ def wiener_chunk(
         if both_sides and n < d:
             columns = (n + 7) // 8 * 8
             transpose(guide, wide, n, d, turned)
-            multiply(guide, wide, 1, turned, 64, d, gram, 64, n, columns, True)
+            multiply(guide, wide, STEP, turned, HALF, d, gram, HALF, n, columns, UPPER)
             transpose(rows, wide, n, d, turned)
-            multiply(guide, wide, 1, turned, 64, d, right, 128, n, columns, False)
+            multiply(guide, wide, STEP, turned, HALF, d, right, WHOLE, n, columns, ALL)
             divide(system, gram, a, n, factors, pivots)  # (G + a I)^-1 U Y'
             trace = degrees_of_freedom(pivots, a, n)
             for e in range(n):
@@ -225,11 +228,11 @@ def wiener_chunk(
             for e in range(n):
                 for q in range(n):
                     turned[e * 64 + q] -= b * right[e * 128 + q]
-            multiply(turned, 64, 1, guide, wide, n, rows, wide, n, wide, False)
+            multiply(turned, HALF, STEP, guide, wide, n, rows, wide, n, wide, ALL)
         else:
-            multiply(guide, 1, wide, guide, wide, n, gram, 64, d, wide, True)
+            multiply(guide, STEP, wide, guide, wide, n, gram, HALF, d, wide, UPPER)
             if both_sides:
-                multiply(rows, 1, wide, guide, wide, n, moments, 64, d, wide, False)
+                multiply(rows, STEP, wide, guide, wide, n, moments, HALF, d, wide, ALL)
             else:
                 for e in range(d):
                     for q in range(d):
@@ -243,9 +246,9 @@ def wiener_chunk(
                         turned[e * 64 + q] = moments[q * 64 + e] - a * right[q * 128 + e]
                 copy(turned, right, d)
                 divide(system, gram, b, d, factors, pivots)
-                multiply(guide, wide, 1, right, 128, d, rows, wide, n, wide, False)
+                multiply(guide, wide, STEP, right, WHOLE, d, rows, wide, n, wide, ALL)
             else:
-                multiply(rows, wide, 1, right, 128, d, guide, wide, n, wide, False)
+                multiply(rows, wide, STEP, right, WHOLE, d, guide, wide, n, wide, ALL)
                 estimates = guide
         uncertainty = trace / np.float32(d) + square / (count * count)
         quality = ONE / (uncertainty + np.float32(0.02))

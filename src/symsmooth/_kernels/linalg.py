@@ -20,6 +20,7 @@ from .vector import (
 )
 
 TINY = np.float32(1e-30)
+FIRST, QUARTER, RIGHT = np.int64(0), np.int64(32), np.int64(64)  # columns of a system
 ZERO, HALF, ONE, TWO = np.float32(0.0), np.float32(0.5), np.float32(1.0), np.float32(2.0)
 
 
@@ -198,15 +199,15 @@ def solve(system, size, factors, pivots):
         for k in range(i):
             factors[k] = system[k * 128 + i] * pivots[k]
         if i < 32:
-            subtract(system, row, 0, factors, 0, i, size)
+            subtract(system, row, FIRST, factors, FIRST, i, size)
         else:
-            subtract(system, row + 32, 32, factors, 0, i, size - 32)
-        subtract(system, row + 64, 64, factors, 0, i, size)
+            subtract(system, row + QUARTER, QUARTER, factors, FIRST, i, size - QUARTER)
+        subtract(system, row + RIGHT, RIGHT, factors, FIRST, i, size)
         pivots[i] = ONE / system[row + i]
     for i in range(size - 1, -1, -1):
         row = i * 128
-        below = (i + 1) * 128 + 64
-        subtract(system, row + 64, below, system, row + i + 1, size - 1 - i, size)
+        below = (i + 1) * 128 + RIGHT
+        subtract(system, row + RIGHT, below, system, row + i + 1, size - 1 - i, size)
         right = system[row + 64 : row + 128]
         for j in range(64):
             right[j] *= pivots[i]

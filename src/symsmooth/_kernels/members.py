@@ -44,7 +44,7 @@ def strongest_strip(
             pixels, strides, offsets, n_dims, inv_hs, box, 1, near, means, log2_proportions, rows,
             corners, cluster_rows, centre, buffer,
         )  # fmt: skip
-        start = 0
+        start = np.int64(0)
         gap = margin
         for z in range(box[0], box[1]):
             for y in range(box[2], box[3]):
