@@ -45,6 +45,17 @@ def test_kernels_are_kept_in_the_cache_directory(tmp_path) -> None:
     assert run(WITH_CACHE_COUNT, NUMBA_CACHE_DIR=str(tmp_path)) == "1 0"
 
 
+def test_bits_are_the_same_compiled_or_from_the_cache(tmp_path) -> None:
+    """Fast arithmetic is rounded as it was compiled, and functions can be compiled in two ways."""
+    code = (
+        "import hashlib, numpy as np, symsmooth; y = np.random.default_rng(0).random((40, 48)).cumsum(0)"
+        "; results = [f(y, 0.1) for f in (symsmooth.denoise_gsfw, symsmooth.denoise_nl_bayes)]"
+        "; print([hashlib.md5(r.tobytes()).hexdigest() for r in results])"
+    )
+    first, second = (run(code, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert first == second
+
+
 def test_processes_that_start_at_once_do_not_disturb_each_other(tmp_path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     running = [subprocess.Popen([sys.executable, "-c", TINY], env=environment) for _ in range(3)]

@@ -53,6 +53,11 @@ jit = _compiled()
 inlined = _compiled(inline="always")
 
 
+# Compiled into its callers.  As a function of its own it would be optimised apart from the copy in a
+# caller that comes from the disk, and fast arithmetic be rounded in another way: not the same bits.
+part = _compiled(forceinline=True)
+
+
 @inlined
 def exp2(x):
     """Return 2^x for float32 x <= 127, relative error below 6e-5; zero below -126.

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import inlined, jit
+from .base import inlined, jit, part
 from .linalg import eigh
 
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 
 
-@jit
+@part
 def gather(planes, first, last, corners, offsets, rows, mean):
     """Fill rows (n, d) with patches of planes first to last, less their mean; return their variance.
 
@@ -69,7 +69,7 @@ def flatten(rows, mean, side):
             rows[r, e] = ZERO
 
 
-@jit
+@part
 def shrink(rows, guide, bias, pilot, covariance, vectors, values, work, kept, scaled, projected):
     """Replace rows (less their mean) by their estimate under the covariance of guide.
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import inlined, jit
+from .base import inlined, jit, part
 
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 ROOT_HALF = np.float32(0.5**0.5)
 
 
-@jit
+@part
 def butterfly(rows, n, width, stride):
     """One level of the Haar transform, in place; it is its own inverse."""
     for i in range(0, n, 2 * stride):
@@ -26,7 +26,7 @@ def butterfly(rows, n, width, stride):
             a[e] = low
 
 
-@jit
+@part
 def along(matrix, source, target, outer, inner):
     """Apply a matrix (m, m), m a multiple of four, to the middle axis of (outer, m, inner)."""
     m = matrix.shape[0]
@@ -47,7 +47,7 @@ def along(matrix, source, target, outer, inner):
                         out[j] += (t0 * x0[j] + t1 * x1[j]) + (t2 * x2[j] + t3 * x3[j])
 
 
-@jit
+@part
 def along_axes(matrix, n_axes, size, spectrum, work):
     """Apply a matrix along each axis of a patch: spectrum (side, ..., side, n), ``size`` numbers."""
     side = matrix.shape[0]
@@ -64,7 +64,7 @@ def along_axes(matrix, n_axes, size, spectrum, work):
             spectrum[e] = work[e]
 
 
-@jit
+@part
 def analyse(pixels, corners, n, offsets, matrix, n_axes, rows, spectrum, work):
     """Fill spectrum, flat (d, n), with the transform of a group."""
     d = offsets.size
@@ -83,7 +83,7 @@ def analyse(pixels, corners, n, offsets, matrix, n_axes, rows, spectrum, work):
     along_axes(matrix, n_axes, d * n, spectrum, work)
 
 
-@jit
+@part
 def synthesise(spectrum, n, offsets, matrix, n_axes, rows, work):
     """Fill rows, flat (n, d), with the inverse transform; spectrum is used up."""
     d = offsets.size
@@ -97,7 +97,7 @@ def synthesise(spectrum, n, offsets, matrix, n_axes, rows, work):
         stride //= 2
 
 
-@jit
+@part
 def scatter(rows, corners, n, offsets, window, weight, scaled, total, mass):
     """Add the patches to total with weight * window, and weight to mass at their corners."""
     d = offsets.size

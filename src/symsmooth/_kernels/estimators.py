@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import jit
+from .base import jit, part
 from .linalg import eigh, multiply, solve
 from .vector import add_patch, take_patch
 
@@ -24,7 +24,7 @@ STEP, HALF, WHOLE = np.int64(1), np.int64(64), np.int64(128)
 UPPER, ALL = np.bool_(True), np.bool_(False)
 
 
-@jit
+@part
 def widest(pointers, first, last):
     """Return the largest number of members of clusters first to last."""
     most = 0
@@ -33,7 +33,7 @@ def widest(pointers, first, last):
     return most
 
 
-@jit
+@part
 def gather(pixels, lines, side, corners, shares, rows, wide, mean):
     """Fill rows with the members' patches and mean with their weighted mean; return sum g, sum g^2."""
     d = lines.size * side
@@ -55,7 +55,7 @@ def gather(pixels, lines, side, corners, shares, rows, wide, mean):
     return mass, square
 
 
-@jit
+@part
 def centre(rows, wide, mean, roots, n):
     """Replace each patch y by root (y - mean)."""
     for r in range(n):
@@ -64,7 +64,7 @@ def centre(rows, wide, mean, roots, n):
             row[e] = roots[r] * (row[e] - mean[e])
 
 
-@jit
+@part
 def scatter(
     rows, wide, mean, roots, lines, side, lanes, corners, shares, quality, variance, start, total,
     mass, spread,
@@ -81,7 +81,7 @@ def scatter(
         spread[corner] += weight * variance
 
 
-@jit
+@part
 def first_lanes(side):
     """Return ones for the pixels of a line, zeros for what is moved along with them."""
     lanes = np.zeros(8, np.float32)
@@ -151,7 +151,7 @@ def spectral_chunk(
         )  # fmt: skip
 
 
-@jit
+@part
 def shrink(x, ratio):
     """Frobenius-optimal factor for an eigenvalue x (in units of the noise), ratio = d / n_eff.
 
@@ -258,7 +258,7 @@ def wiener_chunk(
         )  # fmt: skip
 
 
-@jit
+@part
 def transpose(rows, wide, n, d, turned):
     """Write n <= 64 patches as columns of d rows of 64, zeros up to a multiple of eight."""
     for r in range(n):
@@ -269,7 +269,7 @@ def transpose(rows, wide, n, d, turned):
             turned[e * 64 + r] = 0.0
 
 
-@jit
+@part
 def copy(matrix, right, size):
     """Copy a matrix with rows of 64 to one with rows of 128."""
     for e in range(size):
@@ -278,7 +278,7 @@ def copy(matrix, right, size):
             own[q] = other[q]
 
 
-@jit
+@part
 def divide(system, matrix, shift, size, factors, pivots):
     """Multiply the system's right half by (matrix + shift I)^-1; of the matrix the upper half is read."""
     for e in range(size):
@@ -289,7 +289,7 @@ def divide(system, matrix, shift, size, factors, pivots):
     solve(system, size, factors, pivots)
 
 
-@jit
+@part
 def degrees_of_freedom(pivots, shift, size):
     """Return about the trace of S (S + shift I)^-1, from above: of the inverse only pivots are known."""
     trace = ZERO

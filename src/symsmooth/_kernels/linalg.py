@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import jit
+from .base import jit, part
 from .vector import (
     product_8,
     product_16,
@@ -48,7 +48,7 @@ def multiply(x, x_row, x_step, y, y_step, count, out, out_row, n_rows, width, up
                 j += 8
 
 
-@jit
+@part
 def eigh(a, size, values, work):
     """Replace the rows of a symmetric a[:size, :size] by its eigenvectors; fill values.
 
@@ -187,7 +187,7 @@ def eigh(a, size, values, work):
         work[low] = 0.0
 
 
-@jit
+@part
 def solve(system, size, factors, pivots):
     """Solve in place for a symmetric positive definite matrix of at most 64 rows.
 
@@ -213,7 +213,7 @@ def solve(system, size, factors, pivots):
             right[j] *= pivots[i]
 
 
-@jit
+@part
 def subtract(system, target, first, factors, start, count, width):
     """system[target:] -= a combination of rows of 128, at least ``width`` columns of them."""
     if width <= 32:
