@@ -19,7 +19,6 @@ SHELL, PYTHON, PLAIN = ("", "sh"), ("python",), ("text",)
 DIRECTIVES = {"eval-rst", "image", "include", "toctree"}  # of MyST, between fences; no code
 
 _FENCE = re.compile(r"^(?P<fence>`{3,})(?P<language>[^`]*)$")
-_MARK = re.compile(r"^<!-- skip: (?P<why>.+) -->$")
 
 
 def pages() -> list[Path]:
@@ -35,13 +34,12 @@ def pages() -> list[Path]:
 
 @dataclass(frozen=True)
 class Block:
-    """A block of code and what is said of it in the comment before it."""
+    """A block of code."""
 
     page: Path
     line: int  # of its first line of code, from 1
     language: str
     text: str
-    skip: str = ""  # why it cannot be run
 
     @property
     def name(self) -> str:
@@ -70,22 +68,14 @@ def directives(page: Path) -> set[str]:
 
 def _fenced(page: Path) -> Iterator[Block]:
     lines = page.read_text(encoding="utf-8").splitlines()
-    start, language, skip = 0, "", ""
-    fence = ""
+    start, language, fence = 0, "", ""
     for number, line in enumerate(lines, 1):
-        found, mark = _FENCE.match(line), _MARK.match(line)
+        found = _FENCE.match(line)
         if fence and line.strip() == fence:
-            text = "\n".join(lines[start - 1 : number - 1]) + "\n"
-            yield Block(page, start, language, text, skip)
-            fence, skip = "", ""
-        elif fence:
-            continue
-        elif found:
+            yield Block(page, start, language, "\n".join(lines[start - 1 : number - 1]) + "\n")
+            fence = ""
+        elif found and not fence:
             fence, language, start = found["fence"], found["language"].strip(), number + 1
-        elif mark:
-            skip = mark["why"]
-        elif line.strip():
-            skip = ""
     assert not fence, f"{page}: a block that begins at line {start} does not end"
 
 

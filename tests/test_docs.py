@@ -1,7 +1,6 @@
-"""Every block of code in the README and the documentation runs, or says why it does not.
+"""Every block of code in the README and the documentation runs.
 
-Blocks of a page share their names and a folder of small files.  A comment before a block,
-``<!-- skip: why -->``, is the only way not to be run; no block has it.
+Blocks of a page share their names and a folder of small files.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from .conftest import Opened
 from .documents import PLAIN, PYTHON, ROOT, SHELL, Block
 
 PAGES = documents.pages()
-BLOCKS = [block for page in PAGES for block in documents.blocks(page)]
 NOT_RUN = {  # commands whose options are checked, and that is all
     "reproduce": "measures for minutes",
     "demo": "is run by tests/test_cli.py",
@@ -51,14 +49,15 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if any(block.page == page for block in BLOCKS)],
+    [page for page in PAGES if documents.blocks(page)],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_the_code_of_a_page_runs(page, samples, tmp_path, monkeypatch, capsys) -> None:
+    """What a block raises fails the test, and so does a command that ends badly or is unknown."""
     monkeypatch.chdir(shutil.copytree(samples, tmp_path / "here"))
     names: dict[str, object] = {"__name__": "__page__"}
     for block in documents.blocks(page):
-        if block.skip or block.language in PLAIN:
+        if block.language in PLAIN:
             continue
         if block.language in PYTHON:
             code = "\n" * (block.line - 1) + block.text  # so that tracebacks tell the page's lines
@@ -66,11 +65,6 @@ def test_the_code_of_a_page_runs(page, samples, tmp_path, monkeypatch, capsys) -
         else:
             run_commands(block, monkeypatch)
     capsys.readouterr()
-
-
-def test_every_block_is_run() -> None:
-    """There is a way not to be run, and so far no need for it."""
-    assert [block.name for block in BLOCKS if block.skip] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -81,19 +75,15 @@ def test_nothing_else_is_code(page) -> None:
     assert documents.directives(page) <= documents.DIRECTIVES
     text = page.read_text(encoding="utf-8")
     assert not re.search(r"^\s*(\.\. code|~~~|>>> |<pre)", text, re.MULTILINE)
-    comments = re.findall(r"<!--.*?-->", text, re.DOTALL)
-    assert all(documents._MARK.match(comment) for comment in comments)
+    assert "<!--" not in text
 
 
 def test_a_wrong_block_is_found(tmp_path, monkeypatch) -> None:
     """The reader of pages sees what is wrong with a page."""
     page = tmp_path / "page.md"
-    page.write_text(
-        "<!-- skip: why -->\n```python\n1 / 0\n```\ntext\n```\nsymsmooth nothing\n```\n"
-    )
-    skipped, wrong = documents.blocks(page)
-    assert (skipped.skip, skipped.line, skipped.language) == ("why", 3, "python")
-    assert not wrong.skip
+    page.write_text("a\n```python\n1 / 0\n```\ntext\n```\nsymsmooth nothing\n```\n")
+    first, wrong = documents.blocks(page)
+    assert (first.line, first.language, first.text) == (3, "python", "1 / 0\n")
     with pytest.raises(AssertionError, match="nothing"):
         run_commands(wrong, monkeypatch)
     for line in (

@@ -55,6 +55,7 @@ inlined = _compiled(inline="always")
 
 # Compiled into its callers.  As a function of its own it would be optimised apart from the copy in a
 # caller that comes from the disk, and fast arithmetic be rounded in another way: not the same bits.
+# (A function without arithmetic of its own, such as ``linalg.multiply``, may stay apart.)
 part = _compiled(forceinline=True)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import exp2, jit
+from .base import exp2, jit, part
 from .em import logits_tile, row_maximum
 from .vector import above, count_bits, lowest_bit
 
@@ -66,7 +66,7 @@ def strongest_strip(
                         weights[at, q] = values[q] / mass
 
 
-@jit
+@part
 def largest(numbers, start, size, margin, best, gap, most, values, which):
     """Find the at most ``most`` largest of numbers[start:start + size] that are above best + margin.
 
@@ -105,7 +105,7 @@ def largest(numbers, start, size, margin, best, gap, most, values, which):
     return kept, low - best
 
 
-@jit
+@part
 def count_above(numbers, start, size, threshold):
     """Return how many of numbers[start:start + size] are above the threshold."""
     count = 0

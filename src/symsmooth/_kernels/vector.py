@@ -184,9 +184,9 @@ def _add_patch(code: _Code) -> None:
     """
     total, corner, lines, n_lines, side, row, at, mean, lanes, a, b = code.arguments
     target, source = code.offset(total, corner), code.offset(row, at)
-    own, common = code.load(lanes), code.load(lanes)
-    own = code.builder.fmul(own, code.spread(a))
-    common = code.builder.fmul(common, code.spread(b))
+    line_only = code.load(lanes)
+    own = code.builder.fmul(line_only, code.spread(a))
+    common = code.builder.fmul(line_only, code.spread(b))
     with code.loop(n_lines) as loop:
         line = code.builder.load(code.offset(lines, loop.index))
         place = code.offset(target, line)

@@ -342,8 +342,8 @@ def serve(
                 lambda text: say(f"symsmooth: {text}", err=True),
             )  # fmt: skip
         except OSError as error:
-            message = f"cannot listen at {host}:{port}: {error.strerror or error}; give --port"
-            raise typer.Exit(complain(message, 1)) from error
+            why = f"cannot listen at {host}:{port}: {error.strerror or error}; give --port"
+            raise typer.Exit(complain(why, 1)) from error
 
 
 @app.command()
