@@ -86,7 +86,7 @@ def spectral(noisy: np.ndarray, g: np.ndarray, sigma: float, bias: float) -> np.
     freedom = g.sum() ** 2 / (g**2).sum() - 1
     values, vectors = np.linalg.eigh(covariance)
     factors = np.zeros(len(values))
-    if freedom > 2:
+    if freedom > 0.1:
         for i, value in enumerate(values):
             x, b = value / (bias * sigma**2), len(values) / freedom
             if b > 1:
@@ -98,20 +98,19 @@ def spectral(noisy: np.ndarray, g: np.ndarray, sigma: float, bias: float) -> np.
 
 def wiener(
     noisy: np.ndarray, pilot: np.ndarray, g: np.ndarray, sigma: float,
-    strength: float, trust: float, both_sides: bool,
+    strength: float, trust: float,
 ) -> np.ndarray:  # fmt: skip
-    """The Wiener estimate of each patch, one- or two-sided: (n, d)."""
+    """The Wiener estimate of each patch, filtered within patches and across them: (n, d)."""
     d = noisy.shape[1]
     pilot_mean, covariance = weighted_moments(pilot, g)
     covariance = strength * covariance
     mean = pilot_mean + trust * (g @ noisy / g.sum() - pilot_mean)
     inside = np.linalg.solve(covariance + sigma**2 * np.eye(d), covariance)
     estimate = (noisy - mean) @ inside
-    if both_sides:
-        rows = pilot - pilot_mean
-        weighted = rows.T * g * len(g) / g.sum()
-        gram = weighted @ rows + d * sigma**2 / strength * np.eye(d)
-        estimate = rows @ np.linalg.solve(gram, weighted @ estimate)
+    rows = pilot - pilot_mean
+    weighted = rows.T * g * len(g) / g.sum()
+    gram = weighted @ rows + d * sigma**2 / strength * np.eye(d)
+    estimate = rows @ np.linalg.solve(gram, weighted @ estimate)
     return mean + estimate
 
 

@@ -30,6 +30,7 @@ from .tiles import Pool
 _LEAST_SHARE = 0.01  # a patch is no member of a cluster that has less of it
 _BANDS = 8  # pieces in which lists of members are made
 _SPARE = 8  # pixels beyond the last that kernels may touch
+_MAX_SIDE, _MAX_PIXELS = 8, 64  # of a patch, in kernels
 _SPECTRUM_BIAS = 0.95  # eigenvalues are taken in units of this * sigma^2; 1: -.02 to -.04 dB
 
 
@@ -229,16 +230,15 @@ def wiener(
     sigma: float,
     pool: Pool,
     *,
-    both_sides: bool,
     strength: float,
     trust: float = 0.75,
 ) -> Estimate:
-    """Filter each cluster's patches with the pilot's moments; two-sided also across patches.
+    """Filter each cluster's patches with the pilot's moments, within patches and across them.
 
     Notes
     -----
     mu = mu_u + trust (mu_y - mu_u), C = strength * sum g (u - mu_u)(u - mu_u)' / sum g,
-    F = (C + sigma^2 I)^-1 C, E = (Y - mu) F; two-sided: E <- P (P'WP + (d sigma^2 / strength) I)^-1 P'W E
+    F = (C + sigma^2 I)^-1 C, E = (Y - mu) F, then E <- P (P'WP + (d sigma^2 / strength) I)^-1 P'W E
     with P the rows u_j - mu_u and W = diag(n g_j / sum g).  Aggregation weight
     g / (trace F / d + sum g^2 / (sum g)^2 + 0.02).
     """
@@ -248,7 +248,7 @@ def wiener(
         kernels.wiener_chunk(
             plane, guide, lines, members.patch[-1], members.pointers, members.corners,
             members.shares, first, last, noise, np.float32(strength), np.float32(trust),
-            both_sides, *out,
+            *out,
         )  # fmt: skip
 
     plane, lines = _flat(noisy, members)
@@ -257,8 +257,22 @@ def wiener(
 
 
 def _flat(plane: Float, members: Members) -> tuple[Float, Array]:
-    """Return one channel (*spatial) flat, with a few places to spare, and where a patch's lines begin."""
+    """Return one channel (*spatial) flat, with a few places to spare, and where a patch's lines begin.
+
+    What the kernels cannot hold, or would read from beyond the channel, is refused here.
+    """
+    if max(members.patch) > _MAX_SIDE or np.prod(members.patch) > _MAX_PIXELS:
+        raise ValueError(
+            f"patches may be {_MAX_SIDE} pixels wide and have {_MAX_PIXELS} pixels at most, "
+            f"got {members.patch}; use a smaller patch_size"
+        )
     volume = as_volume(plane[..., np.newaxis])
+    positions = tuple(s - p + 1 for s, p in zip(volume.shape[:3], members.patch, strict=True))
+    if positions != members.grid:
+        raise ValueError(
+            f"members were found for {members.grid} positions, a channel of shape {plane.shape} "
+            f"has {positions}"
+        )
     flat = np.zeros(volume.size + _SPARE, np.float32)
     flat[: volume.size] = volume.reshape(-1)
     return flat, patch_offsets(volume.shape, members.patch)[:: members.patch[-1]].copy()

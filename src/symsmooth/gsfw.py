@@ -46,6 +46,9 @@ class GSFWResult:
         The mixture of each stage, whitened (of the last block in a very large picture).
     seconds : mapping
         Time of each stage.
+    n_bounded : int
+        Pixels that would have changed by more than 8 sigma and were held there: Gaussian noise is never
+        that large.  More than a few say that sigma is too small.
     """
 
     image: Array
@@ -55,6 +58,7 @@ class GSFWResult:
     quality: str
     clusters: tuple[GaussianMixture, ...]
     seconds: Mapping[str, float]
+    n_bounded: int
 
 
 def denoise_gsfw(
@@ -140,4 +144,5 @@ def fit_gsfw(
         quality=quality,
         clusters=found.clusters,
         seconds=found.seconds,
+        n_bounded=found.n_bounded,
     )

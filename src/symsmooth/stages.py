@@ -30,6 +30,8 @@ from .tiles import Pool, cover
 _BLOCK_PIXELS = 1536 * 1536
 _HALO = 48
 _MARGIN = 2  # pixels
+_NO_NOISE = 3e-7  # of the picture's spread: float32 pixels, in steps of 6e-8, cannot hold less noise
+_BOUND = 8.0  # sigma: no pixel of any picture has more Gaussian noise than that
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Stages:
     variance: Float  # of the last image
     clusters: tuple[GaussianMixture, ...]
     seconds: Mapping[str, float]
+    n_bounded: int = 0  # pixels whose change was held at the bound
 
     @property
     def image(self) -> Float:
@@ -60,18 +63,39 @@ class Stages:
 def denoise_in_stages(
     picture: Picture, sigma: float, quality: Quality, rng: np.random.Generator, pool: Pool
 ) -> Stages:
-    """Remove white noise from a picture; channels are decorrelated for it and mixed again after."""
+    """Remove white noise from a picture; channels are decorrelated for it and mixed again after.
+
+    Observed pixels change by at most 8 sigma.
+    """
     if quality not in PRESETS:
         raise ValueError(f"quality must be one of {', '.join(PRESETS)}, got {quality!r}")
-    if sigma == 0.0:
+    if sigma < _NO_NOISE:
         return Stages((picture.noisy,), np.zeros_like(picture.noisy), (), {})
     preset, ratio = PRESETS[quality], contrast(picture.scene.noisy, sigma)
     transform = decorrelate(picture.scene.noisy, sigma)
     with pool:
         found = _run_in_blocks(picture, transform, sigma, ratio, preset, rng, pool)
     back, claim = transform.T, np.float32(calibration(preset, ratio) ** 2)
-    images = tuple(mix(image, back) for image in found.images)
-    return replace(found, images=images, variance=claim * mix(found.variance, back**2))
+    *pilots, image = (mix(image, back) for image in found.images)
+    image, n_bounded = _bounded(image, picture, sigma)
+    return replace(
+        found,
+        images=(*pilots, image),
+        variance=claim * mix(found.variance, back**2),
+        n_bounded=n_bounded,
+    )
+
+
+def _bounded(image: Float, picture: Picture, sigma: float) -> tuple[Float, int]:
+    """Hold observed pixels within 8 sigma of what was observed; return how many it concerned."""
+    bound = np.float32(_BOUND * sigma)
+    beyond = np.abs(image - picture.noisy) > bound
+    if picture.valid is not None:
+        beyond &= picture.valid[..., np.newaxis]
+    if not beyond.any():
+        return image, 0
+    nearest = np.clip(image, picture.noisy - bound, picture.noisy + bound)
+    return np.where(beyond, nearest, image), int(beyond.any(axis=-1).sum())
 
 
 def _run_in_blocks(
@@ -229,7 +253,7 @@ def _stage(
         else:
             result = estimators.wiener(
                 plane, np.ascontiguousarray(pilot[..., c]), members, sigma, pool,
-                both_sides=True, strength=stage.strength,
+                strength=stage.strength,
             )  # fmt: skip
             results.append(result)
     image = np.stack([r.image for r in results], axis=-1)

@@ -22,6 +22,9 @@ ZERO, ONE = np.float32(0.0), np.float32(1.0)
 # not plain numbers, for each of which a kernel would be compiled anew
 STEP, HALF, WHOLE = np.int64(1), np.int64(64), np.int64(128)
 UPPER, ALL = np.bool_(True), np.bool_(False)
+FEWEST = np.float32(0.1)  # degrees of freedom: with fewer a cluster is one patch, its own mean
+LEAST, MOST = np.float32(1e-30), np.float32(1e12)
+RESOLUTION = np.float32(1e-6)  # of a Gram matrix's trace: eigenvalues below it may be rounding
 
 
 @part
@@ -97,6 +100,7 @@ def spectral_chunk(
     """Optimal shrinkage of the spectrum of each cluster's covariance; noise is sigma^2.
 
     With Y the rows sqrt(g / sum g) (y - mu): C = Y'Y = V' diag(l) V, M = V' diag(f) V, Y <- Y M.
+    C is divided by its trace, so that squares of its entries neither vanish nor overflow.
     """
     d = lines.size * side
     wide = (d + 7) // 8 * 8
@@ -125,14 +129,20 @@ def spectral_chunk(
         freedom = count * count / square - ONE
         rank = np.int64(0)
         trace = ZERO
-        if freedom > 2:
+        if freedom > FEWEST:
             multiply(rows, STEP, wide, rows, wide, n, matrix, wide, d, wide, UPPER)
+            energy = ZERO
             for e in range(d):
-                for q in range(e):
-                    vectors[e, q] = vectors[q, e]
+                energy += vectors[e, e]
+            inverse = ONE / max(energy, LEAST)
+            for e in range(d):
+                for q in range(e, d):
+                    vectors[e, q] *= inverse
+                    vectors[q, e] = vectors[e, q]
             eigh(vectors, d, values, work)
             for e in range(d):
-                factor = shrink(values[e] / (bias * noise), np.float32(d) / freedom)
+                x = values[e] * (energy / (bias * noise))
+                factor = shrink(x, np.float32(d) / freedom)
                 if factor > 0:
                     for q in range(d):
                         kept[rank * wide + q] = vectors[e, q]
@@ -163,21 +173,30 @@ def shrink(x, ratio):
     edge = ONE + np.sqrt(ratio)
     if x <= edge * edge:
         return ZERO
-    inside = (x - ratio - ONE) * (x - ratio - ONE) - np.float32(4.0) * ratio
-    return np.sqrt(max(inside, ZERO)) / x
+    x = min(x, MOST)
+    apart = ONE - (ratio + ONE) / x
+    return np.sqrt(max(apart * apart - np.float32(4.0) * ratio / (x * x), ZERO))
 
 
 @jit
 def wiener_chunk(
     pixels, pilot, lines, side, pointers, corners, shares, first, last, noise, strength, trust,
-    both_sides, start, total, mass, spread,
+    start, total, mass, spread,
 ):  # fmt: skip
-    """Wiener filter of each cluster with moments from the pilot, one- or two-sided; noise is sigma^2.
+    """Wiener filter of each cluster with moments from the pilot, within patches and across them.
 
     With U the rows w (u - mu_u) of the pilot and Y the rows w (y - mu), w^2 = n g / sum g, S = U'U and
-    a = n noise / strength, b = d noise / strength:  Y (S + a I)^-1 S  or, two-sided,
-    U (S + b I)^-1 U' Y (S + a I)^-1 S.  Of fewer patches than pixels the latter is found with G = U U'
-    instead: G (G + b I)^-1 Y U' (G + a I)^-1 U.
+    a = n noise / strength, b = d noise / strength, a member becomes a row of
+    E = U (S + b I)^-1 U' Y (S + a I)^-1 S.  Written with D = Y - U, which is no more than noise, it is
+
+        E = U W (I - a (S + a I)^-1),    W = I - (S + b I)^-1 (b I - U'D),
+
+    where nothing large is left over from a difference: without noise it is E = U.  Of fewer patches than
+    pixels it is found with G = U U' instead:
+
+        E = (I - b (G + b I)^-1) W U,    W = I - (a I - D U') (G + a I)^-1.
+
+    The shifts of S and G are no smaller than what float32 can tell from zero (``shift_of``).
     """
     d = lines.size * side
     wide = (d + 7) // 8 * 8
@@ -193,8 +212,8 @@ def wiener_chunk(
     factors = np.zeros(64, np.float32)
     pivots = np.zeros(64, np.float32)
     gram = np.zeros(64 * 64, np.float32)
-    moments = np.zeros(64 * 64, np.float32)
     turned = np.zeros(64 * 64, np.float32)
+    whole = np.zeros(64 * 64, np.float32)
     for c in range(first, last):
         at = corners[pointers[c] : pointers[c + 1]]
         g = shares[pointers[c] : pointers[c + 1]]
@@ -209,53 +228,78 @@ def wiener_chunk(
             roots[r] = np.sqrt(np.float32(n) * g[r] / count)
         centre(rows, wide, mean, roots, n)
         centre(guide, wide, pilot_mean, roots, n)
+        for e in range(n * wide):
+            rows[e] -= guide[e]
         a = np.float32(n) * noise / strength
         b = np.float32(d) * noise / strength
-        estimates = rows
-        if both_sides and n < d:
+        if n < d:
             columns = (n + 7) // 8 * 8
             transpose(guide, wide, n, d, turned)
             multiply(guide, wide, STEP, turned, HALF, d, gram, HALF, n, columns, UPPER)
             transpose(rows, wide, n, d, turned)
             multiply(guide, wide, STEP, turned, HALF, d, right, WHOLE, n, columns, ALL)
-            divide(system, gram, a, n, factors, pivots)  # (G + a I)^-1 U Y'
+            complement(right, WHOLE, a, n)
+            divide(system, gram, shift_of(gram, a, n), n, factors, pivots)
             trace = degrees_of_freedom(pivots, a, n)
-            for e in range(n):
-                for q in range(n):
-                    turned[e * 64 + q] = right[q * 128 + e]
+            complement(right, WHOLE, ONE, n)
+            turn(right, WHOLE, turned, n)  # W
             copy(turned, right, n)
-            divide(system, gram, b, n, factors, pivots)
+            divide(system, gram, shift_of(gram, b, n), n, factors, pivots)
             for e in range(n):
                 for q in range(n):
                     turned[e * 64 + q] -= b * right[e * 128 + q]
             multiply(turned, HALF, STEP, guide, wide, n, rows, wide, n, wide, ALL)
         else:
             multiply(guide, STEP, wide, guide, wide, n, gram, HALF, d, wide, UPPER)
-            if both_sides:
-                multiply(rows, STEP, wide, guide, wide, n, moments, HALF, d, wide, ALL)
-            else:
-                for e in range(d):
-                    for q in range(d):
-                        moments[e * 64 + q] = gram[min(e, q) * 64 + max(e, q)]
-            copy(moments, right, d)
-            divide(system, gram, a, d, factors, pivots)  # (S + a I)^-1 Y'U, or S
+            multiply(guide, STEP, wide, rows, wide, n, right, WHOLE, d, wide, ALL)
+            complement(right, WHOLE, b, d)
+            divide(system, gram, shift_of(gram, b, d), d, factors, pivots)
+            complement(right, WHOLE, ONE, d)
+            turn(right, WHOLE, turned, d)  # W'
+            copy(turned, right, d)
+            divide(system, gram, shift_of(gram, a, d), d, factors, pivots)
             trace = degrees_of_freedom(pivots, a, d)
-            if both_sides:
-                for e in range(d):
-                    for q in range(d):
-                        turned[e * 64 + q] = moments[q * 64 + e] - a * right[q * 128 + e]
-                copy(turned, right, d)
-                divide(system, gram, b, d, factors, pivots)
-                multiply(guide, wide, STEP, right, WHOLE, d, rows, wide, n, wide, ALL)
-            else:
-                multiply(rows, wide, STEP, right, WHOLE, d, guide, wide, n, wide, ALL)
-                estimates = guide
+            for e in range(d):
+                for q in range(d):
+                    turned[e * 64 + q] -= a * right[e * 128 + q]
+            turn(turned, HALF, whole, d)
+            multiply(guide, wide, STEP, whole, HALF, d, rows, wide, n, wide, ALL)
         uncertainty = trace / np.float32(d) + square / (count * count)
         quality = ONE / (uncertainty + np.float32(0.02))
         scatter(
-            estimates, wide, mean, roots, lines, side, lanes, at, g, quality, noise * uncertainty,
+            rows, wide, mean, roots, lines, side, lanes, at, g, quality, noise * uncertainty,
             start, total, mass, spread,
         )  # fmt: skip
+
+
+@part
+def shift_of(matrix, shift, size):
+    """Return the shift that makes a Gram matrix safely positive definite in float32: at least ``shift``.
+
+    Rounding leaves errors of a few 1e-7 of the trace in the eigenvalues.
+    """
+    trace = ZERO
+    for e in range(size):
+        trace += matrix[e * 64 + e]
+    return max(shift, RESOLUTION * trace)
+
+
+@part
+def complement(matrix, step, diagonal, size):
+    """Replace a matrix with rows of ``step`` by diagonal I - matrix."""
+    for e in range(size):
+        row = matrix[e * step : e * step + size]
+        for q in range(size):
+            row[q] = -row[q]
+        row[e] += diagonal
+
+
+@part
+def turn(matrix, step, turned, size):
+    """Transpose a square matrix with rows of ``step`` into one with rows of 64."""
+    for e in range(size):
+        for q in range(size):
+            turned[e * 64 + q] = matrix[q * step + e]
 
 
 @part

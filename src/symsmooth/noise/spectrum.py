@@ -262,7 +262,7 @@ def _texture_around(blocks: Array, step: int) -> Array:
     """Return the energy of the six flattest of the eight blocks that touch each block, (y, x)."""
     energy = (blocks**2).sum(axis=(-2, -1)) - blocks[..., 0, 0] ** 2
     usual = np.median(energy, axis=(0, 1))
-    energy = (energy / np.maximum(usual, 1e-6 * usual.max(initial=1e-30))).sum(axis=-1)
+    energy = (energy / np.maximum(usual, 1e-6 * usual.max() + 1e-20)).sum(axis=-1)
     height, width = energy.shape
     padded = np.pad(energy, step, constant_values=1e30)
     around = [
