@@ -60,7 +60,8 @@ def denoise(
     Returns
     -------
     ndarray
-        Same shape and dtype as the image.
+        Same shape and dtype as the image.  A Pillow image (its alpha is kept as it is), an
+        xarray.DataArray, a dask array or a torch tensor comes back as one.
 
     Notes
     -----
