@@ -306,11 +306,12 @@ def test_a_level_for_other_units_is_asked_about_on_one_line(
     assert "was it meant for a picture of 0 to 1?" in line
 
 
-def test_compare_asks_too(run: Run) -> None:
+@pytest.mark.parametrize("command", [("compare", "--methods", "gaussian"), ("explain",)])
+def test_pages_ask_too(run: Run, command: tuple[str, ...]) -> None:
     write_image("a.png", half(0))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = run("compare", "a.png", "-o", "r.html", "--methods", "gaussian", "--sigma", 0.05)
+        result = run(*command, "a.png", "-o", "r.html", "--sigma", 0.05)
     assert result.exit_code == 0
     (line,) = result.stderr.splitlines()
     assert "was it meant for a picture of 0 to 1?" in line

@@ -310,7 +310,7 @@ def explain(
         with progress_bar(source.name, sys.stderr.isatty()) as progress:
             text = seeing.explain(
                 source, sigma=sigma, channel_axis=axis, piece=piece, side=side,
-                workers=workers, seed=seed, progress=progress,
+                workers=workers, seed=seed, progress=progress, warn=warn,
             )  # fmt: skip
         seeing.save(out, text)
 

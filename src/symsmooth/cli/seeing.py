@@ -126,7 +126,6 @@ def compare(
     from ..files import FileError, ImageFile
     from ..files.stacks import cut
     from ..noise import NoiseModel, White
-    from ..noise.level import question_units
     from ..views.compare import Comparison, Result, compare_page
 
     pixels, told = open_picture(source, channel_axis, piece)
@@ -140,9 +139,7 @@ def compare(
         work.Job(each.method, each.function, each.options, sigma, axis, workers, seed)
         for each in asked
     ]
-    question = None if sigma is None else question_units(pixels, sigma)
-    if question:
-        warn(f"{source}: {question}")
+    _ask(source, pixels, sigma, warn)
     file = ImageFile(pixels, axis, None, "NPY")
     stack, span = cut(file, "none"), work.range_of(file)
     noise: NoiseModel = White(sigma or 0.0)
@@ -179,6 +176,15 @@ def compare(
     return compare_page(found) if progress is None else compare_page(found, progress)
 
 
+def _ask(source: Path, pixels: Any, sigma: float | None, warn: Callable[[str], object]) -> None:
+    """Ask about a given level that seems to be in other units."""
+    from ..noise.level import question_units
+
+    question = None if sigma is None else question_units(pixels, sigma)
+    if question:
+        warn(f"{source}: {question}")
+
+
 def peak_of(pixels: Any) -> float:
     """Return how far apart pixels can be."""
     from ..files import ImageFile
@@ -196,6 +202,7 @@ def explain(
     workers: int | None,
     seed: int,
     progress: work.Progress | None,
+    warn: Callable[[str], object] = str,
 ) -> str:
     """Learn a mixture from a picture and return the page about it."""
     import symsmooth
@@ -206,6 +213,7 @@ def explain(
     pixels, told = open_picture(source, channel_axis, piece)
     axis = -1 if pixels.ndim == 3 else None
     level = float(symsmooth.estimate_sigma(pixels, channel_axis=axis)) if sigma is None else sigma
+    _ask(source, pixels, sigma, warn)
     learned = learn(pixels, level, side=side, rng=seed, workers=workers, progress=progress)
     facts = {
         "Picture": describe(source, pixels, told),
