@@ -22,6 +22,7 @@ from symsmooth import cli
 from symsmooth.cli import comparison
 from symsmooth.cli.options import UsageError, own_options, parse_options, split_arguments
 from symsmooth.files import read_image, write_image
+from symsmooth.noise import White
 
 Array = np.ndarray[Any, Any]
 Run = Callable[..., Any]
@@ -80,6 +81,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     monkeypatch.setattr(symsmooth, "METHODS", FAKES)
     monkeypatch.setattr(symsmooth, "fit_gsf", fit_gsf)
     monkeypatch.setattr(symsmooth, "estimate_sigma", lambda image, *, channel_axis=None: 12.5)
+    monkeypatch.setattr(symsmooth, "estimate_noise", lambda image, **_: White(12.5))
     monkeypatch.chdir(tmp_path)
     return lambda *arguments: CliRunner().invoke(cli.app, [str(a) for a in arguments])
 
@@ -99,7 +101,13 @@ def test_denoise_writes_the_result_and_says_so_on_one_line(run: Run, picture: Pa
     assert result.exit_code == 0
     assert result.stderr == ""
     (line,) = result.stdout.splitlines()
-    for part in ("in.png", "8x6 uint8", "shift", "sigma 12.5 (estimated)", " s -> out.png"):
+    for part in (
+        "in.png",
+        "8x6 uint8",
+        "shift",
+        "taken as white noise, about 12.5 of 255",
+        " s -> out.png",
+    ):
         assert part in line
     np.testing.assert_array_equal(
         read_image("out.png").pixels, read_image(picture).pixels + np.uint8(1)
@@ -116,11 +124,11 @@ def test_json_is_one_object_a_file(run: Run, picture: Path) -> None:
         "input": str(picture),
         "output": "o.png",
         "method": "gsf",
-        "sigma": 3.0,
-        "sigma_estimated": False,
+        "noise": {"kind": "gaussian", "level": 3.0, "estimated": False},
         "shape": [6, 8],
         "dtype": "uint8",
         "parameters": {"n_clusters": 5, "fidelity": 0.5},
+        "warnings": [],
     }
 
 
@@ -261,7 +269,7 @@ def test_ctrl_c_in_the_work_stops_with_130_and_leaves_what_was_done(
     def stop_at_second(image: Array, sigma: float) -> Array:
         if Path("out/in.png").exists():
             raise KeyboardInterrupt
-        return image
+        return image + np.uint8(1)
 
     Path("z.png").write_bytes(picture.read_bytes())
     monkeypatch.setattr(symsmooth, "METHODS", {"stop": stop_at_second})
@@ -414,9 +422,9 @@ def test_every_option_of_every_real_method_can_be_given() -> None:
 
 def test_noise_tells_the_level_in_units_and_percent(run: Run, picture: Path) -> None:
     result = run("noise", picture)
-    assert "noise 12.5, 4.9 % of the range 255" in result.stdout
+    assert "white noise, about 12.5 of 255 (4.9 %)" in result.stdout
     report = json.loads(run("noise", picture, "--json").stdout)
-    assert report["sigma"] == 12.5
+    assert report["noise"] == {"kind": "gaussian", "level": 12.5, "estimated": True}
     assert report["percent"] == pytest.approx(100 * 12.5 / 255)
     assert (report["shape"], report["dtype"]) == ([6, 8], "uint8")
 

@@ -86,7 +86,13 @@ def test_the_page_has_numbers_and_the_file_is_whole(run: Run, pictures: Any) -> 
     assert result.exit_code == 0, result.stderr
     assert "the page is r.html" in result.stdout
     text = Path("r.html").read_text("utf-8")
-    for part in ("PSNR, dB", "SSIM", "sinkhorn_iters 1", "64x48 uint8", "sigma 20 (given)"):
+    for part in (
+        "PSNR, dB",
+        "SSIM",
+        "sinkhorn_iters 1",
+        "64x48 uint8",
+        "white noise, 20 of 255 (given)",
+    ):
         assert part in text
     again = run("compare", noisy, *given, "--out", "r.html")
     assert again.exit_code == 2

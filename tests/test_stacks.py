@@ -158,7 +158,7 @@ def test_an_empty_frame_stays_one_and_the_noise_is_that_of_the_others(run: Any) 
     arguments = ["denoise", "a.npy", "-o", "b.npy", "--method", "watch", "--json"]
     report = json.loads(CliRunner().invoke(cli.app, arguments).stdout)
     assert report["slices"] == 4
-    assert report["sigma"] == pytest.approx(5, rel=0.15)
+    assert report["noise"]["level"] == pytest.approx(5, rel=0.15)
     back = np.load("b.npy")
     assert np.isnan(back[1]).all()
     np.testing.assert_array_equal(back[2], frames[2] + 1)

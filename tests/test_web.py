@@ -366,7 +366,7 @@ def test_drop_run_divide_and_take_home_a_16_bit_tiff(come: Any, tiff: Path, tmp_
     visitor.dropped(tiff)
     noisy = read_image(tiff)
     sigma = symsmooth.estimate_sigma(noisy.pixels)
-    assert f"σ = {sigma:.4g}" in page.locator(".found").inner_text()
+    assert f"white noise, about {sigma:.3g} of 65535" in page.locator(".found").inner_text()
     visitor.shot("dropped")
     visitor.choose("preview")
     visitor.run()

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .image import Array, Picture, open_image
+from .image import Array, ChannelAxis, Picture, open_image
 from .noise import NoiseModel, White, resolve_noise
 from .noise.models import NoiseName
-from .options import check_positive, make_rng
+from .options import check_strength, make_rng
 from .presets import Quality
 from .stages import denoise_in_stages
 from .tiles import Pool, Progress
@@ -23,7 +23,7 @@ def denoise(
     quality: Quality = "balanced",
     noise: NoiseName | NoiseModel | ArrayLike = "auto",
     strength: float = 1.0,
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
@@ -44,9 +44,10 @@ def denoise(
         What kind of noise; "auto" decides from the image (:func:`estimate_noise` says what it would
         decide, and its result may be given here).  An array is a sample of pure noise.
     strength : float
-        Multiplies the noise level: above 1 for a smoother picture, below 1 for more detail.
-    channel_axis : int or None
-        Axis of the channels.
+        Multiplies the noise level, 0.01 to 100: above 1 for a smoother picture, below 1 for more detail.
+    channel_axis : int, None or "auto"
+        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
+        says, else none.
     mask : array_like of bool or None
         True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None
@@ -59,7 +60,8 @@ def denoise(
     Returns
     -------
     ndarray
-        Same shape and dtype as the image.
+        Same shape and dtype as the image.  A Pillow image (its alpha is kept as it is), an
+        xarray.DataArray, a dask array or a torch tensor comes back as one.
 
     Notes
     -----
@@ -80,7 +82,7 @@ def denoise(
     True
     """
     picture = open_image(image, channel_axis, mask)
-    check_positive("strength", strength)
+    check_strength(strength)
     model = resolve_noise(picture, sigma, noise)
     generator, pool = make_rng(rng), Pool(workers, progress)
     if isinstance(model, White):

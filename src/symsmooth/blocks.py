@@ -17,9 +17,12 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from .grid import Box, Grid, make_grid, mosaic, windows
-from .image import Array, Picture, Piece, open_image
+from .image import Array, ChannelAxis, Picture, Piece, find_channel_axis, open_image
 from .noise import NoiseModel, estimate_noise, estimate_sigma
+from .noise.level import question_units
+from .noise.models import check_one_noise
 from .noise.spectrum import spectrum_of_noise
+from .options import make_rng, warn_user
 
 Parameters = ParamSpec("Parameters")
 
@@ -46,6 +49,9 @@ class Recipe:
         """Find out what holds for the whole."""
         picture = open_image(sample, self.channel_axis, mask)
         if self.sigma is not None:
+            question = question_units(picture.original, float(np.max(self.sigma)))
+            if question:
+                warn_user(question)
             return Scene(self.sigma, picture)
         if not self._takes("noise"):
             return Scene(estimate_sigma(sample, channel_axis=self.channel_axis, mask=mask), picture)
@@ -89,7 +95,7 @@ def denoise_blocks(
     method: str = "denoise",
     *,
     sigma: Any = None,
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = "auto",
     mask: Any = None,
     rng: int | np.random.Generator | None = None,
     halo: int | None = None,
@@ -105,8 +111,9 @@ def denoise_blocks(
         A name in METHODS.
     sigma : float, one for each channel, or None
         Noise level in the units of the image; None estimates the noise once for all blocks.
-    channel_axis : int or None
-        Axis of the channels.
+    channel_axis : int, None or "auto"
+        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
+        says, else none.
     mask : array of bool, dask array or None
         Spatial shape; True where a pixel is missing.
     rng : int, Generator or None
@@ -142,10 +149,13 @@ def denoise_blocks(
 
     if method not in METHODS:
         raise ValueError(f"there is no method {method!r}; use one of {', '.join(METHODS)}")
-    axis = None if channel_axis is None else channel_axis % array.ndim
+    found = find_channel_axis(array, array.shape, channel_axis)
+    axis = None if found is None else found % array.ndim
     spatial = [i for i in range(array.ndim) if i != axis]
     _check(array, spatial, sigma, mask, halo, options)
-    seed = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else int(rng or 0)
+    check_one_noise(sigma, options.get("noise", "auto"))
+    generator = make_rng(rng)
+    seed = int(generator.integers(2**63)) if isinstance(rng, np.random.Generator) else int(rng or 0)
     recipe = Recipe(METHODS[method], options, axis, seed, sigma)
     joint = () if axis is None else (axis,)
     grid = make_grid(array.shape, array.chunksize, spatial, joint, halo)
@@ -166,6 +176,10 @@ def lazily(function: Callable[Parameters, Array]) -> Callable[Parameters, Array]
             return function(*args, **kwargs)
         options: dict[str, Any] = dict(zip(("image", "sigma"), args, strict=False)) | kwargs
         del options["image"]
+        axis = options.get("channel_axis", "auto")
+        options["channel_axis"] = find_channel_axis(
+            image, image.shape, axis
+        )  # by its dims, if named
         name = function.__name__.removeprefix("denoise_")
         denoised = denoise_blocks(pixels, name, **options)
         return denoised if pixels is image else image.copy(data=denoised)

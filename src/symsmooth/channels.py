@@ -19,6 +19,8 @@ def decorrelate(noisy: Float, sigma: float) -> Float:
         rows = np.array([[1.0, 1.0, 1.0], [1.0, 0.0, -1.0], [1.0, -2.0, 1.0]])
         return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).T.astype(np.float32)
     flat = noisy.reshape(-1, n).astype(np.float64)
+    if len(flat) == 1:  # one pixel has no covariance
+        return np.eye(n, dtype=np.float32)
     _, vectors = np.linalg.eigh(np.cov(flat, rowvar=False) - sigma**2 * np.eye(n))
     return vectors[:, ::-1].astype(np.float32)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import weights
-from .image import Array, Float, Picture, open_image
+from .image import Array, ChannelAxis, Float, Picture, open_image
 from .noise import resolve_sigma
 from .options import check_odd, check_positive
 from .selection import Sure
@@ -29,7 +29,7 @@ def denoise_gaussian(
     *,
     h_s: float | None = None,
     sinkhorn_iters: int | None = 0,
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
@@ -47,8 +47,9 @@ def denoise_gaussian(
         Standard deviation of the filter in pixels; None minimises SURE, which is exact here.
     sinkhorn_iters : int or None
         0 the original filter, 1 one-step, N so many rounds, None until doubly stochastic.
-    channel_axis : int or None
-        Axis of the channels.
+    channel_axis : int, None or "auto"
+        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
+        says, else none.
     mask : array_like of bool or None
         True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None
@@ -97,7 +98,7 @@ def denoise_bilateral(
     h_s: float = 1.5,
     h_r: float | None = None,
     sinkhorn_iters: int | None = 0,
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
@@ -157,7 +158,7 @@ def denoise_nlm(
     h_s: float | None = None,
     h_r: float | None = None,
     sinkhorn_iters: int | None = 0,
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
@@ -228,7 +229,7 @@ def denoise_lark(
     h_s: float = 0.5,
     sharpness: float = _LARK_SHARPNESS,
     sinkhorn_iters: int | None = 0,
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,

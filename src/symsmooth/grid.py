@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .image import Array
+from .image import Array, add_change
 from .tiles import cuts_at
 
 Index = tuple[int, ...]
@@ -61,8 +61,13 @@ class Grid:
         return list(itertools.product(*reach))
 
     def prepare(self, pixels: Array) -> Array:
-        """Return pixels as floats if they are to be blended: integers are rounded once, at the end."""
-        return pixels.astype(_working(pixels.dtype)) if any(self.halo) else pixels
+        """Return pixels as floats if they are to be blended: integers are rounded once, at the end.
+
+        Not those of 64 bits, which no float can hold.
+        """
+        if _is_long(pixels.dtype) or not any(self.halo):
+            return pixels
+        return pixels.astype(_working(pixels.dtype))
 
     def blend(self, index: Index, parts: Sequence[Array], dtype: np.dtype[Any]) -> Array:
         """Return a block from the denoised outer blocks of its neighbours, in their order.
@@ -78,12 +83,14 @@ class Grid:
             slice(i.start - o.start, i.stop - o.start) for i, o in zip(inner, outer, strict=True)
         ]
         own = parts[around.index(index)][tuple(inside)]
-        total = own.copy()
+        total = np.zeros(own.shape) if _is_long(dtype) else own.copy()
         for other, pixels in zip(around, parts, strict=True):
             here, there, weight = self._overlap(other, inner)
             if other != index and weight.any():
-                change = weight * (pixels[there] - own[here])
+                change = weight * _difference(pixels[there], own[here])
                 total[here] += np.where(np.isfinite(change), change, 0)  # not what neither knows
+        if _is_long(dtype):
+            return add_change(own, total)
         if dtype.kind in "ui":
             limits = np.iinfo(dtype)
             total = np.clip(np.rint(total), limits.min, limits.max)
@@ -99,6 +106,19 @@ class Grid:
             there.append(slice(low - outer.start, high - outer.start))
             weight = np.multiply.outer(weight, ramp[there[-1]])
         return tuple(here), tuple(there), weight
+
+
+def _is_long(dtype: np.dtype[Any]) -> bool:
+    """Whether pixels are integers that float64 cannot hold."""
+    return dtype.kind in "ui" and dtype.itemsize == 8
+
+
+def _difference(a: Array, b: Array) -> Array:
+    """Return a - b as floats; that of long integers is taken before they lose digits."""
+    if not _is_long(a.dtype):
+        return a - b
+    more, less = np.maximum(a, b).astype(np.uint64), np.minimum(a, b).astype(np.uint64)
+    return np.where(a > b, 1.0, -1.0) * (more - less)
 
 
 def _working(dtype: np.dtype[Any]) -> Any:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from . import estimators
 from .figures import flat_view, gsf_figure
-from .image import Array, Float, Picture, open_image
+from .image import Array, ChannelAxis, Float, Picture, open_image
 from .mixture import (
     GaussianMixture,
     MixtureFit,
@@ -128,7 +128,7 @@ def denoise_gsf(
     passes: int = 2,
     refined_clusters: int | None = None,
     refined_h_r: float | None = None,
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
@@ -156,8 +156,9 @@ def denoise_gsf(
         1 stops at the pilot.
     refined_clusters, refined_h_r : int, float or None
         k and h_r of the second pass; None derives them from the first.
-    channel_axis : int or None
-        Axis of the channels.
+    channel_axis : int, None or "auto"
+        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
+        says, else none.
     mask : array_like of bool or None
         True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None
@@ -220,7 +221,7 @@ def fit_gsf(
     passes: int = 2,
     refined_clusters: int | None = None,
     refined_h_r: float | None = None,
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
@@ -276,7 +277,7 @@ def fit_gsf(
         search=search,
         mixture=learned.last.mixture,
         log_likelihoods=learned.last.log_likelihoods,
-        channel_axis=channel_axis,
+        channel_axis=picture.channel_axis,
     )
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .image import Array, Float, open_image
+from .image import Array, ChannelAxis, Float, open_image
 from .mixture import GaussianMixture
 from .noise import resolve_sigma
 from .options import make_rng
@@ -66,7 +66,7 @@ def denoise_gsfw(
     sigma: float | None = None,
     *,
     quality: Quality = "balanced",
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
@@ -82,8 +82,9 @@ def denoise_gsfw(
         Standard deviation of the white noise, in the units of the image; None estimates it.
     quality : {"preview", "fast", "balanced", "best"}
         How much time to spend.
-    channel_axis : int or None
-        Axis of the channels.
+    channel_axis : int, None or "auto"
+        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
+        says, else none.
     mask : array_like of bool or None
         True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None
@@ -126,7 +127,7 @@ def fit_gsfw(
     sigma: float | None = None,
     *,
     quality: Quality = "balanced",
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,

@@ -6,18 +6,25 @@ that no method can depend on the units, and float32 is enough for any offset.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import numbers
+import os
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .options import warn_user
+
 Array = NDArray[Any]
 Float = NDArray[Any]  # float32 by convention: NumPy's type stubs lose it at the first product
+ChannelAxis = int | None | Literal["auto"]  # auto: as the image says, else none
 
 _SAMPLE = 50_000  # pixels from which offset and scale are taken
+_CHANNEL_NAMES = {"c", "channel", "channels", "band", "bands", "rgb", "rgba"}  # in any case
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,7 @@ class Picture:
         ``original = noisy * scale + offset``.
     channel_axis : int or None
     wrap : callable
-        Makes an array what the image was: an xarray.DataArray, a torch tensor.
+        Makes an array what the image was: an xarray.DataArray, a Pillow image, a torch tensor.
     whole : Picture or None
         What this is a piece of, or a sample of it.
     """
@@ -70,19 +77,20 @@ class Picture:
 
         The change is what is scaled and added, so pixels that did not change keep their bits.
         """
+        if not np.isfinite(denoised).all():
+            raise FloatingPointError(
+                "the method gave pixels that are not finite, which is a defect of symsmooth; "
+                "try another method or sigma, and please report the image"
+            )
         dtype = self.original.dtype
         work: Any = np.float32 if dtype in (np.float16, np.float32) else np.float64
-        change = (denoised - self.noisy).astype(work) * work(self.scale)
-        if self.valid is None:
-            restored = self.original + change
-        else:
+        original, change = self.original, (denoised - self.noisy).astype(work) * work(self.scale)
+        if self.valid is not None:
+            valid = self.valid[..., None]
             filled = self.noisy.astype(work) * work(self.scale) + work(self.offset)
-            restored = np.where(self.valid[..., None], self.original, filled) + change
-        if np.issubdtype(dtype, np.integer):
-            limits = np.iinfo(dtype)
-            restored = np.clip(np.rint(restored), limits.min, limits.max)
-        restored = restored.astype(dtype)
-        return self.wrap(self.in_axes(restored))
+            original = np.where(valid, original, np.zeros((), dtype))
+            change = np.where(valid, change, filled + change)
+        return self.wrap(self.in_axes(add_change(original, change)))
 
     def in_units(self, pixels: Array) -> Float:
         """Return pixels (*spatial, channels) in the image's units and axes, as float32."""
@@ -106,26 +114,53 @@ class Piece:
         return np.array(self.pixels, dtype, copy=copy)
 
 
+def add_change(pixels: Array, change: Array) -> Array:
+    """Return pixels plus a change in their dtype; integers are rounded and held within its limits.
+
+    All integers but those of 64 bits are exact in float64; for these the sum is one of integers, so that
+    nothing wraps and pixels above 2^53 keep their bits where the change is 0.
+    """
+    dtype = pixels.dtype
+    if dtype.kind == "f":
+        return (pixels + change).astype(dtype)
+    step, limits = np.rint(change), np.iinfo(dtype)
+    if dtype.itemsize < 8:
+        return np.clip(pixels + step, limits.min, limits.max).astype(dtype)
+    whole = pixels.astype(np.uint64)  # arithmetic modulo 2^64: signed and unsigned are alike
+    above, below = np.uint64(limits.max) - whole, whole - np.array(limits.min).astype(np.uint64)
+    size = np.minimum(np.abs(step), np.nextafter(2.0**64, 0)).astype(np.uint64)
+    size[np.abs(step) >= 2.0**64] = np.iinfo(np.uint64).max
+    up, down = whole + np.minimum(size, above), whole - np.minimum(size, below)
+    return np.where(step > 0, up, down).astype(dtype)
+
+
 def open_image(
-    image: ArrayLike, channel_axis: int | None = None, mask: ArrayLike | None = None
+    image: ArrayLike, channel_axis: ChannelAxis = "auto", mask: ArrayLike | None = None
 ) -> Picture:
     """Validate an image and bring it to float32 ``(*spatial, channels)`` without units.
 
     Parameters
     ----------
     image : array_like
-        2-D, or 3-D (a volume), plus a channel axis if ``channel_axis`` is given; any real dtype
-        but bool.  Non-finite pixels, and masked ones of a masked array, are missing.  For an
-        xarray.DataArray or a torch tensor ``restore`` returns one; a Piece has the units of its whole.
-    channel_axis : int or None
-        The axis of the channels; None if there is none.
+        2-D, or 3-D (a volume), plus a channel axis; any real dtype but bool.  Non-finite pixels, and
+        masked ones of a masked array, are missing.  For an xarray.DataArray, a Pillow image or a torch
+        tensor ``restore`` returns one; a Piece has the units of its whole.
+    channel_axis : int, None or "auto"
+        The axis of the channels; None if there is none; see :func:`find_channel_axis` for "auto".
     mask : array_like of bool or None
         Spatial shape; True where a pixel is missing.
     """
-    image, wrap = unwrap(image)
-    pixels = _check_pixels(image, channel_axis)
-    valid = _find_valid(image, pixels, channel_axis, mask)
-    whole = image.whole if isinstance(image, Piece) else None
+    if isinstance(image, (str, os.PathLike)):
+        raise TypeError(
+            f"image is the name of a file, {os.fspath(image)!r}; read it first, e.g. with "
+            f"imageio.v3.imread, or use the command: symsmooth denoise {os.fspath(image)} -o OUT"
+        )
+    array, wrap = unwrap(image)
+    pixels = _check_pixels(array)
+    axis = find_channel_axis(image, pixels.shape, channel_axis)
+    pixels = _channels_last(pixels, axis)
+    valid = _find_valid(array, pixels, axis, mask)
+    whole = array.whole if isinstance(array, Piece) else None
     offset, scale = _units(pixels, valid) if whole is None else (whole.offset, whole.scale)
     work: Any = np.float64
     if pixels.dtype.itemsize <= 2 or pixels.dtype == np.float32:
@@ -136,7 +171,7 @@ def open_image(
     noisy = np.ascontiguousarray(noisy, dtype=np.float32)
     if valid is not None:
         noisy = fill_missing(noisy, valid)
-    return Picture(pixels, noisy, valid, offset, scale, channel_axis, wrap, whole)
+    return Picture(pixels, noisy, valid, offset, scale, axis, wrap, whole)
 
 
 def unwrap(image: Any) -> tuple[Any, Callable[[Array], Any]]:
@@ -144,9 +179,11 @@ def unwrap(image: Any) -> tuple[Any, Callable[[Array], Any]]:
 
     Libraries are known by the name of the type: none is imported here that the user has not.
     """
-    library = type(image).__module__.partition(".")[0]
+    library = _library(image)
     if library == "xarray" and hasattr(image, "dims"):
         return image.values, lambda pixels: image.copy(data=pixels)  # dims, coords, attrs, name
+    if library == "PIL" and hasattr(image, "mode"):
+        return _unwrap_pillow(image)
     if library == "torch":
         import torch
 
@@ -156,8 +193,87 @@ def unwrap(image: Any) -> tuple[Any, Callable[[Array], Any]]:
     return image, np.asarray
 
 
-def _check_pixels(image: ArrayLike, channel_axis: int | None) -> Array:
-    """Return the pixels with channels last, or say why they cannot be an image."""
+def _library(image: Any) -> str:
+    return type(image).__module__.partition(".")[0]
+
+
+def _unwrap_pillow(image: Any) -> tuple[Array, Callable[[Array], Any]]:
+    """Return the colours of a Pillow image, and how they become one again, with its alpha and info."""
+    from PIL import Image
+
+    if image.mode in ("1", "P", "PA"):
+        better = "L" if image.mode == "1" else "RGB"
+        raise TypeError(
+            f"image has the mode {image.mode}, whose pixels are no intensities; "
+            f"pass image.convert({better!r})"
+        )
+    stored = np.asarray(image)
+    alpha = stored[..., -1:] if image.mode.endswith(("A", "a")) else stored[..., :0]
+    colours = stored[..., : -alpha.shape[-1]] if alpha.size else stored
+
+    def wrap(pixels: Array) -> Any:
+        whole = np.concatenate([pixels, alpha], -1) if alpha.size else pixels
+        made = Image.frombytes(image.mode, image.size, np.ascontiguousarray(whole).tobytes())
+        made.info = dict(image.info)
+        return made
+
+    return colours, wrap
+
+
+def find_channel_axis(
+    image: Any, shape: Sequence[int], channel_axis: ChannelAxis = "auto"
+) -> int | None:
+    """Return which axis of an image of this shape holds its channels, or None.
+
+    With "auto" the last of a Pillow image in colour, or the dimension of an xarray.DataArray that is named
+    c, channel, channels, band, bands, rgb or rgba; else there are none, and a warning is given if the first
+    or last axis looks like colours.
+    """
+    if channel_axis is None:
+        return None
+    if channel_axis == "auto":
+        return _say_what_is_meant(image, shape)
+    if isinstance(channel_axis, bool) or not isinstance(channel_axis, numbers.Integral):
+        raise TypeError(
+            f"channel_axis must be a whole number, None or 'auto', got {channel_axis!r}; "
+            "use -1 for the last axis, 0 for the first"
+        )
+    if not -len(shape) <= channel_axis < len(shape):
+        raise ValueError(
+            f"channel_axis must lie between {-len(shape)} and {len(shape) - 1} "
+            f"for shape {tuple(shape)}, got {channel_axis}"
+        )
+    return int(channel_axis)
+
+
+def _say_what_is_meant(image: Any, shape: Sequence[int]) -> int | None:
+    """Return the axis that the image itself names; warn if one without a name looks like colours."""
+    library = _library(image)
+    names: tuple[Any, ...] = ()
+    if library == "PIL" and hasattr(image, "mode"):
+        return -1 if len(shape) == 3 else None
+    if library == "xarray" and hasattr(image, "dims"):
+        names = image.dims
+        named = [i for i, name in enumerate(names) if str(name).lower() in _CHANNEL_NAMES]
+        if len(named) > 1:
+            two = " and ".join(str(names[i]) for i in named[:2])
+            raise ValueError(f"image has two dimensions of channels, {two}; pass channel_axis")
+        if named:
+            return named[0]
+    for axis in (-1, 0) if len(shape) == 3 else ():
+        others = [n for i, n in enumerate(shape) if i != axis % 3]
+        unnamed = not names or re.fullmatch(r"dim_\d+", str(names[axis]))
+        if shape[axis] in (3, 4) and min(others) > 4 and unnamed:
+            warn_user(
+                f"image of shape {tuple(shape)} is taken for a volume of {shape[axis]} slices; "
+                f"pass channel_axis={axis} if these are colours, channel_axis=None if it is a volume"
+            )
+            break
+    return None
+
+
+def _check_pixels(image: ArrayLike) -> Array:
+    """Return the pixels as an array, or say why they cannot be an image."""
     pixels = np.asarray(image)
     if pixels.dtype == bool:
         raise TypeError("image is boolean: it has no noise level; pass image.astype(float)")
@@ -165,6 +281,11 @@ def _check_pixels(image: ArrayLike, channel_axis: int | None) -> Array:
         raise TypeError(
             f"image must hold real numbers, got dtype {pixels.dtype}; use an integer or float array"
         )
+    return pixels
+
+
+def _channels_last(pixels: Array, channel_axis: int | None) -> Array:
+    """Return the pixels with channels last, or say why their shape is none of an image."""
     dims = "2-D, or 3-D for a volume" if channel_axis is None else "2-D or 3-D plus channels"
     spatial_dims = pixels.ndim - (channel_axis is not None)
     if spatial_dims not in (2, 3):
@@ -180,11 +301,6 @@ def _check_pixels(image: ArrayLike, channel_axis: int | None) -> Array:
         raise ValueError(f"image has no pixel: its shape is {pixels.shape}")
     if channel_axis is None:
         return pixels[..., np.newaxis]
-    if not -pixels.ndim <= channel_axis < pixels.ndim:
-        raise ValueError(
-            f"channel_axis must lie between {-pixels.ndim} and {pixels.ndim - 1} "
-            f"for shape {pixels.shape}, got {channel_axis}"
-        )
     return np.moveaxis(pixels, channel_axis, -1)
 
 

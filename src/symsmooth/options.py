@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numbers
+import sys
+import warnings
 
 import numpy as np
 
@@ -33,6 +35,36 @@ def check_at_least_one(name: str, value: int | None) -> None:
         )
 
 
+def check_strength(strength: float) -> None:
+    """Refuse what cannot multiply a noise level sensibly."""
+    is_number = isinstance(strength, numbers.Real) and not isinstance(strength, bool)
+    if not (is_number and 0.01 <= strength <= 100):
+        raise ValueError(
+            f"strength must be a number from 0.01 to 100, got {strength!r}; "
+            "use 1 for the noise as it is, less to keep more detail, more for a smoother image"
+        )
+
+
 def make_rng(rng: int | np.random.Generator | None) -> np.random.Generator:
     """Return a generator; None is the fixed seed 0, so that results can be repeated."""
-    return np.random.default_rng(0 if rng is None else rng)
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is None:
+        return np.random.default_rng(0)
+    if isinstance(rng, bool) or not isinstance(rng, numbers.Integral) or rng < 0:
+        raise TypeError(
+            f"rng must be a whole number of 0 or more, a numpy.random.Generator or None, got {rng!r}"
+        )
+    return np.random.default_rng(int(rng))
+
+
+def warn_user(message: str) -> None:
+    """Give a UserWarning that points at the line outside this package that called it."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, UserWarning, stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == __name__.partition(".")[0]

@@ -123,6 +123,11 @@ class Pool:
     def __init__(self, workers: int | None = None, progress: Progress | None = None) -> None:
         if workers is not None and (isinstance(workers, bool) or int(workers) < 1):
             raise ValueError(f"workers must be at least 1, got {workers}; use None for all cores")
+        if progress is not None and not callable(progress):
+            raise TypeError(
+                "progress must be a function that is called as progress(stage, done, total), "
+                f"got {progress!r}; use None for none"
+            )
         self.workers = default_workers() if workers is None else int(workers)
         self.progress = progress
         self.part = ""  # what the stages that follow are a part of: "block 2 of 4: "

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._kernels import collaborative as kernels
 from ..channels import decorrelate, mix
-from ..image import Array, Float, open_image
+from ..image import Array, ChannelAxis, Float, open_image
 from ..noise import contrast, resolve_sigma
 from ..tiles import Pool, Progress
 from .groups import Search, filter_groups, from_planes, to_planes, whole_patches
@@ -33,7 +33,7 @@ def denoise_bm3d(
     image: ArrayLike,
     sigma: float | None = None,
     *,
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
@@ -47,8 +47,9 @@ def denoise_bm3d(
         2-D or 3-D, plus channels if ``channel_axis`` is given.
     sigma : float or None
         Standard deviation of the white noise, in the units of the image; None estimates it.
-    channel_axis : int or None
-        Axis of the channels.
+    channel_axis : int, None or "auto"
+        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
+        says, else none.
     mask : array_like of bool or None
         True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None

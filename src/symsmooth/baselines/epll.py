@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..channels import decorrelate, mix
-from ..image import Array, Float, Picture, open_image
+from ..image import Array, ChannelAxis, Float, Picture, open_image
 from ..noise import contrast, resolve_sigma
 from ..options import check_at_least_one, make_rng
 from ..tiles import Pool, Progress
@@ -34,7 +34,7 @@ def denoise_epll(
     prior: Literal["natural", "noisy", "pilot"] | ArrayLike = "natural",
     patch_size: int | None = None,
     n_components: int | None = None,
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
@@ -55,8 +55,9 @@ def denoise_epll(
         Side of the patches; None takes 8 for the natural prior (which has no other), else 5.
     n_components : int or None
         Components of a mixture that is learned; None takes one for 150 patches, at most 100.
-    channel_axis : int or None
-        Axis of the channels.
+    channel_axis : int, None or "auto"
+        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
+        says, else none.
     mask : array_like of bool or None
         True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from .. import weights
 from ..channels import decorrelate, mix
 from ..filters import smooth
-from ..image import Array, Float, Picture, open_image
+from ..image import Array, ChannelAxis, Float, Picture, open_image
 from ..noise import resolve_sigma
 from ..options import check_at_least_one, check_odd
 from ..patches import Features, whiten
@@ -47,7 +47,7 @@ def denoise_glide(
     *,
     patch_size: int | None = None,
     samples: int = 64,
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
@@ -66,8 +66,9 @@ def denoise_glide(
     samples : int
         Rows of the filter that are computed in each block of 18 x 18 pixels (8 x 8 x 8 in a
         volume): the eigenvectors that can be found.
-    channel_axis : int or None
-        Axis of the channels.
+    channel_axis : int, None or "auto"
+        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
+        says, else none.
     mask : array_like of bool or None
         True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None

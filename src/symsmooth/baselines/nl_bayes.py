@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from .._kernels.bayes import bayes_tile
 from ..channels import decorrelate, mix
-from ..image import Array, Float, open_image
+from ..image import Array, ChannelAxis, Float, open_image
 from ..noise import contrast, resolve_sigma
 from ..tiles import Pool, Progress
 from .groups import Search, filter_groups, from_planes, to_planes, whole_patches
@@ -33,7 +33,7 @@ def denoise_nl_bayes(
     sigma: float | None = None,
     *,
     boost: bool = True,
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
@@ -50,8 +50,9 @@ def denoise_nl_bayes(
     boost : bool
         Whether patches that were denoised in an earlier group are skipped as references: three times
         as fast, a few hundredths of a dB worse.
-    channel_axis : int or None
-        Axis of the channels.
+    channel_axis : int, None or "auto"
+        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
+        says, else none.
     mask : array_like of bool or None
         True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None

@@ -11,7 +11,7 @@ import scipy.special
 from numpy.typing import ArrayLike
 
 from ..channels import decorrelate, mix
-from ..image import Array, Float, open_image
+from ..image import Array, ChannelAxis, Float, open_image
 from ..noise import contrast, resolve_sigma
 from ..options import check_at_least_one
 from ..tiles import Block, Pool, Progress, cover
@@ -30,7 +30,7 @@ def denoise_ple(
     sigma: float | None = None,
     *,
     iterations: int = 8,
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
@@ -46,8 +46,9 @@ def denoise_ple(
         Standard deviation of the white noise, in the units of the image; None estimates it.
     iterations : int
         Rounds of MAP-EM.
-    channel_axis : int or None
-        Axis of the channels.
+    channel_axis : int, None or "auto"
+        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
+        says, else none.
     mask : array_like of bool or None
         True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None

@@ -14,14 +14,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from . import batch, pieces, seeing, work
+from .noise_report import describe
 from .options import UsageError, own_options, parse_options, split_arguments
-from .telling import complain, handling_errors, message, progress_bar, say, stopped
+from .telling import complain, handling_errors, message, progress_bar, say, stopped, warn
 
 if TYPE_CHECKING:
     from ..files import ImageFile
@@ -39,6 +41,7 @@ app = typer.Typer(
 Inputs = Annotated[list[str], typer.Argument(metavar="IN...", help="Pictures, stacks or arrays.")]
 Out = Annotated[str, typer.Option("-o", "--out", metavar="OUT", help="File, or folder (with a /).")]
 Axis = Annotated[str, typer.Option(help="Axis of the channels, none, or auto: as the file says.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Tell of the noise in detail.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 Page = Annotated[Path, typer.Option("-o", "--out", metavar="PAGE", help="HTML file to write.")]
@@ -105,6 +108,7 @@ def denoise(
     seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
     as_json: AsJson = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print errors only.")] = False,
+    verbose: Verbose = False,
     overwrite: Overwrite = False,
     resume: Annotated[
         bool,
@@ -118,7 +122,7 @@ def denoise(
 
     IN may be a pattern in quotes, such as 'folder/**/*.tif': the folders are kept below OUT.
     """
-    with handling_errors():
+    with handling_errors(as_json):
         names, given = split_arguments(inputs)
         if sigma is not None and not (math.isfinite(sigma) and sigma >= 0):
             raise UsageError(f"--sigma must be a number of 0 or more, got {sigma}")
@@ -126,9 +130,9 @@ def denoise(
         method, function = _find_method(method)
         options = parse_options(method, function, given)
         third = work.parse_third_axis(volume, slices, time)
-        plan = batch.plan_outputs(names, out, overwrite, resume)
-        workers = work.share_of_cores(workers, min(jobs, len(plan.targets)))
         job = work.Job(method, function, options, sigma, axis, workers, seed, third)
+        plan = batch.plan_outputs(names, out, overwrite, resume)
+        job = replace(job, workers=work.share_of_cores(workers, min(jobs, len(plan.targets))))
         show_bar = sys.stderr.isatty() and not (as_json or quiet) and jobs == 1
         stop = threading.Event()
 
@@ -145,45 +149,52 @@ def denoise(
                         report = work.denoise_file(source, plan.targets[source], job, heeding)
                     else:
                         report = pieces.denoise(large, plan.targets[source], job, heeding, how)
-            return [json.dumps(report.as_json()) if as_json else report.as_line()]
+            for doubt in () if quiet else report.doubts:
+                warn(f"{source}: {doubt}")
+            return [json.dumps(report.as_json()) if as_json else report.as_line(verbose)]
 
         if plan.done:
             total = len(plan.done) + len(plan.targets)
             tell(f"skipped {len(plan.done)} of {total} files: their output exists")
         with work.telling_of_compilation(tell):
-            _for_each(list(plan.targets), work_on, quiet and not as_json, jobs, stop)
+            _for_each(list(plan.targets), work_on, as_json, quiet and not as_json, jobs, stop)
 
 
 @app.command()
-def noise(inputs: Inputs, channel_axis: Axis = "auto", as_json: AsJson = False) -> None:
-    """Estimate the noise level, in the image's units and in percent of its range."""
-    with handling_errors():
+def noise(
+    inputs: Inputs, channel_axis: Axis = "auto", as_json: AsJson = False, verbose: Verbose = False
+) -> None:
+    """Say what noise there is and how much, in the image's units and in percent of its range."""
+    with handling_errors(as_json):
         axis = work.parse_channel_axis(channel_axis)
 
         def work_on(source: Path) -> list[str]:
             images = work.open_file(source, axis)
-            return [_noise_line(source, image, as_json) for image in images]
+            return [_noise_line(source, image, as_json, verbose) for image in images]
 
-        _for_each([path for name in inputs for path, _ in batch.expand(name)], work_on)
+        _for_each([path for name in inputs for path, _ in batch.expand(name)], work_on, as_json)
 
 
-def _noise_line(source: Path, image: ImageFile, as_json: bool) -> str:
-    """Return what is told of the noise of one image: its level were it white, and what it is."""
-    from .. import estimate_noise
+def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) -> str:
+    """Return what is told of the noise of one image: what `denoise` takes it to be."""
     from ..files.stacks import cut
 
     stack = cut(image)
-    sigma, span = work.noise_of(image, stack), work.range_of(image)
-    percent = 100 * sigma / span if span else 0.0
-    model = estimate_noise(work.middle_of(image, stack), channel_axis=stack.channel_axis)
+    model, span = work.estimated_noise(image, stack), work.range_of(image)
+    pixels = work.middle_of(image, stack)
+    found = describe(model, pixels, span, given=False, assumed=False)
+    percent = 100 * found.level / span if span else 0.0
     if as_json:
-        told = {"input": str(source), "sigma": sigma, "percent": percent, "range": span}
-        told |= {"kind": model.kind, "noise": str(model)}
+        told = {
+            "input": str(source),
+            "noise": dict(found.fields),
+            "percent": percent,
+            "range": span,
+        }
         kind = {"shape": list(image.pixels.shape), "dtype": str(image.pixels.dtype)}
         return json.dumps(told | kind)
-    size = work.size_of(image, stack)
-    words = "" if model.kind == "gaussian" else f"; {model}"
-    return f"{source}: {size}, noise {sigma:.4g}, {percent:.3g} % of the range {span:.6g}{words}"
+    detail = f" [{found.detail}]" if verbose else ""
+    return f"{source}: {work.size_of(image, stack)}, {found.words} ({percent:.3g} %){detail}"
 
 
 @app.command()
@@ -268,7 +279,7 @@ def compare(
         with progress_bar(source.name, sys.stderr.isatty()) as progress:
             text = seeing.compare(
                 source, reference, asked, sigma=sigma, channel_axis=axis, piece=piece,
-                workers=workers, seed=seed, progress=progress,
+                workers=workers, seed=seed, progress=progress, warn=warn,
             )  # fmt: skip
         seeing.save(out, text)
 
@@ -299,7 +310,7 @@ def explain(
         with progress_bar(source.name, sys.stderr.isatty()) as progress:
             text = seeing.explain(
                 source, sigma=sigma, channel_axis=axis, piece=piece, side=side,
-                workers=workers, seed=seed, progress=progress,
+                workers=workers, seed=seed, progress=progress, warn=warn,
             )  # fmt: skip
         seeing.save(out, text)
 
@@ -415,6 +426,7 @@ def _find_method(name: str) -> tuple[str, Callable[..., Any]]:
 def _for_each(
     sources: Sequence[Path],
     work_on: Callable[[Path], list[str]],
+    as_json: bool,
     quiet: bool = False,
     jobs: int = 1,
     stop: threading.Event | None = None,
@@ -423,11 +435,13 @@ def _for_each(
     failures = []
     for source, outcome in batch.run(sources, work_on, jobs, stop or threading.Event()):
         if isinstance(outcome, Exception):
+            if as_json:  # in its place among the others
+                complain(message(outcome, source), 1, as_json, source)
             failures.append(message(outcome, source))
             continue
         for line in outcome if not quiet else []:
             say(line)
-    for failure in failures:
+    for failure in failures if not as_json else []:
         complain(failure, 1)
     if failures:
         raise typer.Exit(1)

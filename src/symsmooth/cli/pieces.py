@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .cluster import connected
+from .noise_report import Noise, doubts
 from .options import UsageError
-from .work import Job, Progress, Report, within
+from .work import Job, Progress, Report, range_of, tell_of, within
 
 if TYPE_CHECKING:
     from ..blocks import Recipe, Scene
@@ -124,11 +125,25 @@ def denoise(source: Source, target: Path, job: Job, progress: Progress | None, h
                 else:
                     client.run(plan, result, todo, progress)
             result.finish(f"symsmooth {__version__}: {job.method}, noise {noise}, in boxes")
-    sigma = noise if isinstance(noise, float) else getattr(noise, "sigma", None)
-    learned = {} if sigma is not None else {"noise": str(noise)}
-    parameters = {**job.options, **learned, "boxes": len(boxes)}
+    told, doubtful = _tell_of(plan, job)
+    chosen = {name: value for name, value in job.options.items() if name != "noise"}
+    parameters = {**chosen, "boxes": len(boxes)}
     seconds = time.perf_counter() - begun
-    return Report(source.path, target, image, stack, 1, job, sigma, parameters, seconds)
+    return Report(source.path, target, image, stack, 1, job, told, parameters, doubtful, seconds)
+
+
+def _tell_of(plan: Plan, job: Job) -> tuple[Noise | None, list[str]]:
+    """Say what noise was found in the windows that were looked at, and what is doubtful."""
+    from ..files import ImageFile
+    from ..noise import NoiseModel, White
+
+    if job.method == "identity":
+        return None, []
+    noise, pixels = plan.scene.noise, plan.scene.sample.original
+    model = noise if isinstance(noise, NoiseModel) else White(float(noise))
+    span = range_of(ImageFile(pixels, None, None, "NPY"))
+    told = tell_of(job, model, pixels, span)
+    return told, doubts(told, pixels, span, told.level, job.sigma)
 
 
 @contextmanager

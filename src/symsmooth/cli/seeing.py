@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import work
+from .noise_report import describe as tell_of_noise
 from .options import UsageError, own_options, parse_options
 
 if TYPE_CHECKING:
@@ -113,11 +114,18 @@ def compare(
     workers: int | None,
     seed: int,
     progress: work.Progress | None,
+    strength: float = 1.0,
+    warn: Callable[[str], object] = str,
 ) -> str:
-    """Run the methods on a picture and return the page."""
+    """Run the methods on a picture, each as `symsmooth denoise` runs it, and return the page.
+
+    ``strength`` multiplies the level that a method is told of; one that has such an option has its own.
+    """
     import symsmooth
 
-    from ..files import FileError
+    from ..files import FileError, ImageFile
+    from ..files.stacks import cut
+    from ..noise import NoiseModel, White
     from ..views.compare import Comparison, Result, compare_page
 
     pixels, told = open_picture(source, channel_axis, piece)
@@ -127,29 +135,54 @@ def compare(
         if clean.shape != pixels.shape:
             raise FileError(f"{reference}: has shape {clean.shape}, {source} has {pixels.shape}")
     axis = -1 if pixels.ndim == 3 else None
-    level = float(symsmooth.estimate_sigma(pixels, channel_axis=axis)) if sigma is None else sigma
+    jobs = [
+        work.Job(each.method, each.function, each.options, sigma, axis, workers, seed)
+        for each in asked
+    ]
+    _ask(source, pixels, sigma, warn)
+    file = ImageFile(pixels, axis, None, "NPY")
+    stack, span = cut(file, "none"), work.range_of(file)
+    noise: NoiseModel = White(sigma or 0.0)
+    if sigma is None:
+        noise = work.estimated_noise(file, stack)
+    words = tell_of_noise(noise, pixels, span, given=sigma is not None, assumed=False)
     results = []
-    for each in asked:
-        job = work.Job(each.method, each.function, each.options, sigma, axis, workers, seed)
+    for each, job in zip(asked, jobs, strict=True):
+        is_auto = job.takes_noise and each.options.get("noise", "auto") == "auto"
+        model = noise if is_auto else work.find_noise(job, file, stack)
+        used = work.with_noise(job, model)
+        if strength != 1.0 and "strength" not in each.options and used.sigma is not None:
+            used = replace(used, sigma=strength * used.sigma)
         heard = None if progress is None else work.within(f"{each.label}: ", progress)
         with suppress(ValueError):  # so that compiling and loading do not count
-            work.apply(job, pixels[:_WARM_UP, :_WARM_UP], axis, level, heard)
+            work.apply(used, pixels[:_WARM_UP, :_WARM_UP], axis, used.sigma, heard)
         start = time.perf_counter()
-        image, learned = work.apply(job, pixels, axis, level, heard)
+        image, learned = work.apply(used, pixels, axis, used.sigma, heard)
         seconds = time.perf_counter() - start
-        used = _noise_told(job, pixels, axis, level)
-        results.append(Result(each.label, image, seconds, used, {**each.options, **learned}))
+        assumed = model if used.sigma is None else White(used.sigma)
+        brief = "" if assumed is None else work.tell_of(job, assumed, pixels, span).brief
+        chosen = {name: value for name, value in each.options.items() if name != "noise"}
+        results.append(Result(each.label, image, seconds, brief, {**chosen, **learned}))
     facts = {
         "Picture": describe(source, pixels, told),
-        "Noise": f"sigma {level:.4g} ({'estimated' if sigma is None else 'given'})",
+        "Noise": words.words,
         "Version": f"symsmooth {symsmooth.__version__}",
         "Seed": str(seed),
     }
     if reference is not None:
         facts["Reference"] = reference.name
     peak = peak_of(pixels if clean is None else clean)
-    found = Comparison(source.name, pixels, level, peak, results, clean, facts)
+    found = Comparison(source.name, pixels, words.level, peak, results, clean, facts)
     return compare_page(found) if progress is None else compare_page(found, progress)
+
+
+def _ask(source: Path, pixels: Any, sigma: float | None, warn: Callable[[str], object]) -> None:
+    """Ask about a given level that seems to be in other units."""
+    from ..noise.level import question_units
+
+    question = None if sigma is None else question_units(pixels, sigma)
+    if question:
+        warn(f"{source}: {question}")
 
 
 def peak_of(pixels: Any) -> float:
@@ -157,19 +190,6 @@ def peak_of(pixels: Any) -> float:
     from ..files import ImageFile
 
     return work.range_of(ImageFile(pixels, None, None, "NPY")) or 1.0
-
-
-def _noise_told(job: work.Job, pixels: Any, axis: int | None, level: float) -> str:
-    """Return the noise level a method used; the model in words where it chose one itself."""
-    import inspect
-
-    import symsmooth
-
-    if job.sigma is None and "noise" in inspect.signature(job.function).parameters:
-        chosen = job.options.get("noise", "auto")
-        model: Any = symsmooth.estimate_noise(pixels, noise=chosen, channel_axis=axis)  # type: ignore[arg-type]
-        return f"{model.sigma:.4g}" if model.kind == "gaussian" else str(model)
-    return f"{level:.4g}"
 
 
 def explain(
@@ -182,6 +202,7 @@ def explain(
     workers: int | None,
     seed: int,
     progress: work.Progress | None,
+    warn: Callable[[str], object] = str,
 ) -> str:
     """Learn a mixture from a picture and return the page about it."""
     import symsmooth
@@ -192,6 +213,7 @@ def explain(
     pixels, told = open_picture(source, channel_axis, piece)
     axis = -1 if pixels.ndim == 3 else None
     level = float(symsmooth.estimate_sigma(pixels, channel_axis=axis)) if sigma is None else sigma
+    _ask(source, pixels, sigma, warn)
     learned = learn(pixels, level, side=side, rng=seed, workers=workers, progress=progress)
     facts = {
         "Picture": describe(source, pixels, told),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,12 +15,14 @@ from .work import Progress
 
 
 @contextmanager
-def handling_errors() -> Iterator[None]:
-    """End with 2 on wrong usage and with 130 on Ctrl-C."""
+def handling_errors(as_json: bool = False) -> Iterator[None]:
+    """End with 2 on wrong usage and with 130 on Ctrl-C; questions are asked in our own words."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "sigma .* is very small", UserWarning)
+            yield
     except UsageError as error:
-        raise typer.Exit(complain(str(error), 2)) from error
+        raise typer.Exit(complain(str(error), 2, as_json)) from error
     except KeyboardInterrupt as error:
         raise typer.Exit(stopped()) from error
 
@@ -50,10 +54,19 @@ def stopped() -> int:
     return 130
 
 
-def complain(message: str, code: int) -> int:
-    """Print an error on one line of stderr and return the exit code."""
-    say(f"symsmooth: error: {' '.join(message.splitlines())}", err=True)
+def complain(message: str, code: int, as_json: bool = False, source: Path | None = None) -> int:
+    """Print an error on one line of stderr, or as JSON on stdout, and return the exit code."""
+    line = " ".join(message.splitlines())
+    if as_json:
+        typer.echo(json.dumps({"input": None if source is None else str(source), "error": line}))
+    else:
+        say(f"symsmooth: error: {line}", err=True)
     return code
+
+
+def warn(text: str) -> None:
+    """Print on one line of stderr what may have been meant otherwise."""
+    say(f"symsmooth: warning: {text}", err=True)
 
 
 def message(error: Exception, source: Path | None = None) -> str:

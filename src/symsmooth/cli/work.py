@@ -6,18 +6,20 @@ import inspect
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
+from .noise_report import Noise, describe, doubts
 from .options import UsageError
 
 if TYPE_CHECKING:
     from ..files import ImageFile
     from ..files.stacks import Stack, Third
-    from ..noise import NoiseModel
+    from ..noise import NoiseModel, White
+    from ..noise.models import NoiseName
 
 Progress = Callable[[str, int, int], object]
 ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
@@ -39,6 +41,19 @@ class Job:
     seed: int
     third: Third = "auto"
 
+    def __post_init__(self) -> None:
+        from ..noise.models import check_one_noise
+
+        try:
+            check_one_noise(self.sigma, self.options.get("noise", "auto"))
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+
+    @property
+    def takes_noise(self) -> bool:
+        """Whether the method knows of other noise than white."""
+        return "noise" in inspect.signature(self.function).parameters
+
 
 @dataclass(frozen=True)
 class Report:
@@ -50,23 +65,22 @@ class Report:
     stack: Stack
     n_images: int
     job: Job
-    sigma: float | None
+    noise: Noise | None
     parameters: Mapping[str, object]
+    doubts: Sequence[str]
     seconds: float
 
-    def as_line(self) -> str:
+    def as_line(self, verbose: bool = False) -> str:
         """Return all there is to tell, on one line."""
         told = [size_of(self.image, self.stack)]
         if self.n_images > 1:
             told.append(f"the first of {self.n_images} images")
         told.append(self.job.method)
-        if self.sigma is not None:
-            origin = "estimated" if self.job.sigma is None else "given"
-            told.append(f"sigma {self.sigma:.4g} ({origin})")
+        if self.noise is not None:
+            told.append(
+                f"{self.noise.words} [{self.noise.detail}]" if verbose else self.noise.words
+            )
         for name, value in self.parameters.items():
-            if name == "noise":
-                told.append(str(value))
-                continue
             told.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")
         told.append(f"{self.seconds:.1f} s")
         return f"{self.source}: {', '.join(told)} -> {self.target}"
@@ -78,12 +92,12 @@ class Report:
             "input": str(self.source),
             "output": str(self.target),
             "method": self.job.method,
-            "sigma": self.sigma,
-            "sigma_estimated": self.job.sigma is None,
+            "noise": None if self.noise is None else dict(self.noise.fields),
             "shape": list(self.image.pixels.shape),
             "dtype": str(self.image.pixels.dtype),
             "seconds": round(self.seconds, 3),
             "parameters": dict(self.parameters),
+            "warnings": list(self.doubts),
         }
 
 
@@ -134,34 +148,40 @@ def denoise_file(source: Path, target: Path, job: Job, progress: Progress | None
     stacks = [cut(image, job.third) for image in images]
     target.parent.mkdir(parents=True, exist_ok=True)
     check_writable(target, images)
-    done: list[tuple[ImageFile, float | None, dict[str, object]]] = []
-    for image, stack in zip(images, stacks, strict=True):
-        done.append(_denoise_image(job, image, stack, progress))
-    _, sigma, learned = done[0]
-    level = "" if sigma is None else f" sigma={sigma:.4g}"
+    done = [
+        _denoise_image(job, image, stack, progress)
+        for image, stack in zip(images, stacks, strict=True)
+    ]
+    first = done[0]
+    level = "" if first.noise is None else f", {first.noise.words}"
     note = f"symsmooth {__version__}: {job.method}{level}"
-    write_images(target, [image for image, _, _ in done], note)
-    parameters, seconds = {**job.options, **learned}, time.perf_counter() - start
-    what = (images[0], stacks[0], len(images))
-    return Report(source, target, *what, job, sigma, parameters, seconds)
+    write_images(target, [each.image for each in done], note)
+    chosen = {name: value for name, value in job.options.items() if name != "noise"}
+    return Report(
+        source, target, images[0], stacks[0], len(images), job, first.noise,
+        {**chosen, **first.learned}, first.doubts, time.perf_counter() - start,
+    )  # fmt: skip
 
 
-def _denoise_image(
-    job: Job, image: ImageFile, stack: Stack, progress: Progress | None
-) -> tuple[ImageFile, float | None, dict[str, object]]:
-    """Denoise one image piece by piece; return it, the noise level, and what the method chose."""
+@dataclass(frozen=True)
+class _Done:
+    """A denoised image, the noise it had, what the method chose, and what is doubtful."""
+
+    image: ImageFile
+    noise: Noise | None
+    learned: Mapping[str, object]
+    doubts: Sequence[str]
+
+
+def _denoise_image(job: Job, image: ImageFile, stack: Stack, progress: Progress | None) -> _Done:
+    """Denoise one image piece by piece."""
     import numpy as np
 
-    from ..methods import UNLISTED
-
-    model = model_of(job, image, stack)
-    sigma = job.sigma
-    if sigma is None and model is None and job.method not in UNLISTED:
-        sigma = noise_of(image, stack)
-    options = {name: value for name, value in job.options.items() if name != "noise"}
-    job = replace(job, options=options if model is None else {**options, "noise": model})
+    model = find_noise(job, image, stack)
+    used = with_noise(job, model)
     denoised = np.empty_like(image.pixels)
     learned: dict[str, object] = {}
+    squares = 0.0
     for number, index in enumerate(stack, start=1):
         piece = image.pixels[index]
         if not np.isfinite(piece).any():  # an empty frame stays one
@@ -169,11 +189,31 @@ def _denoise_image(
             continue
         part = f"slice {number} of {len(stack)}: " if len(stack) > 1 else ""
         report = None if progress is None else within(part, progress)
-        denoised[index], learned = apply(job, piece, stack.channel_axis, sigma, report)
-    told = learned if len(stack) == 1 else {}
+        denoised[index], learned = apply(used, piece, stack.channel_axis, used.sigma, report)
+        change = np.subtract(denoised[index], piece, dtype=np.float64)
+        squares += float(np.square(np.nan_to_num(change, posinf=0.0, neginf=0.0)).sum())
+    noise, told = None, []
     if model is not None:
-        told = {**told, "noise": str(model)}
-    return replace(image, pixels=denoised), sigma, told
+        span = range_of(image)
+        noise = tell_of(job, model, middle_of(image, stack), span)
+        removed = (squares / denoised.size) ** 0.5
+        told = doubts(noise, image.pixels, span, removed, job.sigma)
+    return _Done(replace(image, pixels=denoised), noise, learned if len(stack) == 1 else {}, told)
+
+
+def with_noise(job: Job, model: NoiseModel | None) -> Job:
+    """Return a job that is told of the noise, as a model if its method takes one, else as a level."""
+    if model is None or job.sigma is not None:
+        return job
+    if job.takes_noise:
+        return replace(job, options={**job.options, "noise": model})
+    return replace(job, sigma=cast("White", model).sigma)
+
+
+def tell_of(job: Job, model: NoiseModel, pixels: Any, span: float) -> Noise:
+    """Say what noise a job takes an image to have."""
+    given = job.sigma is not None
+    return describe(model, pixels, span, given=given, assumed=not job.takes_noise)
 
 
 def within(part: str, progress: Progress) -> Progress:
@@ -223,24 +263,35 @@ def open_file(source: Path, channel_axis: ChannelAxis) -> list[ImageFile]:
     return [image.with_channels(channel_axis) for image in images]
 
 
-def model_of(job: Job, image: ImageFile, stack: Stack) -> NoiseModel | None:
-    """Return the model of the noise, from the middle slice, if it is other than white of one level."""
+def find_noise(job: Job, image: ImageFile, stack: Stack) -> NoiseModel | None:
+    """Return the noise that a job is to remove: what was said, or estimated; None if it removes none."""
+    from ..methods import UNLISTED
+    from ..noise import NoiseModel, White
+
+    if job.method in UNLISTED:
+        return None
+    if job.sigma is not None:
+        return White(job.sigma)
+    if not job.takes_noise:
+        return White(noise_of(image, stack))
+    asked: Any = job.options.get("noise", "auto")
+    return asked if isinstance(asked, NoiseModel) else estimated_noise(image, stack, asked)
+
+
+def estimated_noise(image: ImageFile, stack: Stack, asked: NoiseName = "auto") -> NoiseModel:
+    """Return the noise of an image: that of the middle slice, or if it is white the level of several."""
     import numpy as np
 
     import symsmooth
 
-    from ..noise import NoiseModel
+    from ..noise import White
 
-    if job.sigma is not None or "noise" not in inspect.signature(job.function).parameters:
-        return None
-    asked: Any = job.options.get("noise", "auto")
-    if isinstance(asked, NoiseModel):
-        return asked  # found before
     piece = middle_of(image, stack)
-    if not np.isfinite(piece).any():
-        return None
-    model = symsmooth.estimate_noise(piece, noise=asked, channel_axis=stack.channel_axis)
-    return None if model.kind == "gaussian" else model
+    if np.isfinite(piece).any():
+        model = symsmooth.estimate_noise(piece, noise=asked, channel_axis=stack.channel_axis)
+        if model.kind != "gaussian" or len(stack) == 1:
+            return model
+    return White(noise_of(image, stack))
 
 
 def middle_of(image: ImageFile, stack: Stack) -> Any:

@@ -15,7 +15,8 @@ import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike
 
-from ..image import Array, Float, Picture, open_image
+from ..image import Array, ChannelAxis, Float, Picture, open_image
+from ..options import warn_user
 from ..tiles import Pool
 
 _SIDE = 5  # side of the patches
@@ -23,10 +24,12 @@ _MOST_PATCHES = 60_000
 _CONFIDENCE = 0.9  # a patch of pure noise is called flat with this probability
 _KEPT_VARIANCE = 0.94  # what that choice leaves of the variance of pure noise (simulated, 5 x 5)
 _ROUNDS = 5
+_FINEST = 1e-8  # of the picture's spread: below, float32 pixels are rounded by more than the noise
+_SMALL = 5e-4  # of the range of the pixels: below, a level may have been meant for other units
 
 
 def estimate_sigma(
-    image: ArrayLike, *, channel_axis: int | None = None, mask: ArrayLike | None = None
+    image: ArrayLike, *, channel_axis: ChannelAxis = "auto", mask: ArrayLike | None = None
 ) -> float:
     """Estimate the standard deviation of white Gaussian noise, in the image's own units.
 
@@ -34,8 +37,9 @@ def estimate_sigma(
     ----------
     image : array_like
         2-D or 3-D, plus channels if ``channel_axis`` is given (their mean variance is taken).
-    channel_axis : int or None
-        Axis of the channels.
+    channel_axis : int, None or "auto"
+        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
+        says, else none.
     mask : array_like of bool or None
         True where a pixel is missing.
 
@@ -65,9 +69,37 @@ def estimate_sigma(
 
 def resolve_sigma(picture: Picture, sigma: float | None) -> float:
     """Return the given noise level, or the estimated one, in the picture's own units."""
-    if sigma is None:
-        return picture_sigma(picture)
-    return check_sigma(sigma) / picture.scale
+    return picture_sigma(picture) if sigma is None else given_sigma(picture, sigma)
+
+
+def given_sigma(picture: Picture, sigma: float) -> float:
+    """Return a given noise level in the picture's own units; 0 if float32 pixels cannot hold it."""
+    sigma = check_sigma(sigma)
+    question = None if picture.whole else question_units(picture.original, sigma)
+    if question:
+        warn_user(question)
+    level = sigma / picture.scale
+    return level if level >= _FINEST else 0.0
+
+
+def question_units(pixels: Array, sigma: float) -> str | None:
+    """Return a question if a level is so small that it may be meant for a picture of 0 to 1."""
+    if not 0.0 < sigma < 1.0:
+        return None
+    low, high = _extremes(pixels)
+    if not (high - low > 50.0 and sigma < _SMALL * (high - low)):
+        return None
+    return (
+        f"sigma {sigma:.4g} is very small for pixels from {low:.6g} to {high:.6g}; was it meant for a "
+        f"picture of 0 to 1? Give it in the units of the pixels, about {sigma * (high - low):.4g}"
+    )
+
+
+def _extremes(pixels: Array) -> tuple[float, float]:
+    """Return the least and the largest finite pixel."""
+    if pixels.dtype.kind == "f":
+        pixels = pixels[np.isfinite(pixels)]
+    return (float(pixels.min()), float(pixels.max())) if pixels.size else (0.0, 0.0)
 
 
 def check_sigma(sigma: object) -> float:
@@ -90,10 +122,11 @@ def picture_sigma(picture: Picture) -> float:
 
 
 def channel_sigmas(picture: Picture) -> Array:
-    """Return the noise level of each channel of an opened image."""
+    """Return the noise level of each channel of an opened image; 0 if float32 pixels cannot hold it."""
     channels = range(picture.noisy.shape[-1])
     with Pool(1):  # many small products: threads of the BLAS would only wait for each other
-        return np.sqrt([patch_variance(sample_patches(picture, c)) for c in channels])
+        found = np.sqrt([patch_variance(sample_patches(picture, c)) for c in channels])
+    return np.where(found >= _FINEST, found, 0.0)
 
 
 def contrast(noisy: Float, sigma: float) -> float:

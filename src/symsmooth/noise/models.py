@@ -13,8 +13,8 @@ from typing import Literal, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..image import Array, Float, Picture, open_image
-from .level import channel_sigmas, check_sigma, picture_sigma
+from ..image import Array, ChannelAxis, Float, Picture, open_image
+from .level import channel_sigmas, given_sigma, picture_sigma
 from .signal import fit_signal_dependence
 from .spectrum import fit_spectrum, spectrum_of_noise
 
@@ -112,7 +112,7 @@ def estimate_noise(
     image: ArrayLike,
     *,
     noise: NoiseName = "auto",
-    channel_axis: int | None = None,
+    channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
 ) -> NoiseModel:
     """Find out what noise an image has, in its own units.
@@ -124,8 +124,9 @@ def estimate_noise(
     noise : {"auto", "gaussian", "poisson-gaussian", "correlated"}
         "auto" chooses: correlated if there is far more noise at middle than at high frequencies, else
         Poisson-Gaussian if it grows with the signal, else white.
-    channel_axis : int or None
-        Axis of the channels.
+    channel_axis : int, None or "auto"
+        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
+        says, else none.
     mask : array_like of bool or None
         True where a pixel is missing.
 
@@ -150,12 +151,8 @@ def resolve_noise(
     picture: Picture, sigma: float | ArrayLike | None, noise: NoiseName | NoiseModel | ArrayLike
 ) -> NoiseModel:
     """Return the model that is meant, in the picture's units."""
+    check_one_noise(sigma, noise)
     if sigma is not None:
-        if not isinstance(noise, str) or noise not in ("auto", "gaussian"):
-            raise ValueError(
-                "sigma says that noise is Gaussian of a known level; give it alone or with "
-                f"noise='gaussian', not with noise={noise if isinstance(noise, str) else '...'!r}"
-            )
         return _given(picture, sigma)
     model = _meant(picture, noise)
     if not model.fits(picture.noisy.shape):
@@ -164,6 +161,15 @@ def resolve_noise(
             f"{picture.noisy.shape[-1]} channels; estimate it from an image of the same shape"
         )
     return model.in_units(picture.offset, picture.scale)
+
+
+def check_one_noise(sigma: object, noise: object) -> None:
+    """Refuse a level of Gaussian noise together with noise of another kind."""
+    if sigma is not None and not (isinstance(noise, str) and noise in ("auto", "gaussian")):
+        raise ValueError(
+            "sigma says that noise is Gaussian of a known level; give it alone or with "
+            f"noise='gaussian', not with noise={noise if isinstance(noise, str) else '...'!r}"
+        )
 
 
 def _meant(picture: Picture, noise: NoiseName | NoiseModel | ArrayLike) -> NoiseModel:
@@ -201,7 +207,7 @@ def fit_noise(picture: Picture, noise: NoiseName) -> NoiseModel:
 def _given(picture: Picture, sigma: float | ArrayLike) -> NoiseModel:
     """Return the model of a given level: one number, one for each channel, or one for each pixel."""
     if isinstance(sigma, numbers.Real) or np.ndim(sigma) == 0:
-        return White(check_sigma(sigma) / picture.scale)
+        return White(given_sigma(picture, cast(float, sigma)))
     levels = np.asarray(sigma, np.float32) / np.float32(picture.scale)
     n_channels = picture.noisy.shape[-1]
     if not (np.isfinite(levels).all() and (levels > 0).all()):

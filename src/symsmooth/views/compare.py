@@ -207,7 +207,7 @@ def _difference(found: Comparison, result: Result) -> Array:
 
 def _table(found: Comparison) -> Table:
     clean, peak = found.reference, found.peak
-    head = ["method", "time, s", "sigma used"]
+    head = ["method", "time, s", "noise assumed"]
     scored = ["PSNR, dB", "SSIM"] if clean is not None else []
     rows: list[Row] = []
 
@@ -224,7 +224,7 @@ def _table(found: Comparison) -> Table:
     note = f"Time: {found.timing}."
     if clean is not None:
         note += f" PSNR and SSIM for a peak of {peak:.6g}."
-    caption = f"{found.name}: estimated or given noise {found.sigma:.4g}"
+    caption = f"{found.name}: noise {found.sigma:.4g}, estimated or given"
     return Table(caption, [*head, *scored, "removed (std)", "parameters"], rows, note=note)
 
 

@@ -71,8 +71,9 @@ class Desk:
         visit.reference = clean
         picture = visit.picture
         assert picture is not None
-        top = _round_up(4 * picture.sigma or picture.reach / 10)
-        level = round(picture.sigma / top * 400) * top / 400
+        found = picture.found.level
+        top = _round_up(4 * found or picture.reach / 10)
+        level = round(found / top * 400) * top / 400
         yield (
             None,
             example,

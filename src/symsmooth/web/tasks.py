@@ -12,13 +12,14 @@ import numpy as np
 
 import symsmooth
 
-from ..cli import seeing, work
+from ..cli import noise_report, seeing, work
 from ..cli.options import own_options
 from ..files import FileError, format_of, reading_at_most
 from ..files._base import memory
 from ..files.stacks import cut
 from ..image import Array
 from ..methods import METHODS
+from ..noise import White
 from ..views.compare import Comparison, Result, compare_page, look_page
 from ..views.display import display_range
 from .runs import Run, Work
@@ -51,7 +52,7 @@ class Asked:
         known = own_options(function)
         options: dict[str, object] = {"quality": self.quality} if "--quality" in known else {}
         sigma = self.sigma
-        if sigma is None and "--noise" in known and picture.noise.kind != "gaussian":
+        if sigma is None and "--noise" in known:
             options["noise"] = picture.noise
         elif sigma is None:
             sigma = picture.sigma
@@ -72,11 +73,15 @@ def receive(visit: Visit, path: Path, most_bytes: int) -> None:
     _check_memory(images[0].pixels[stack.pieces[0]])
     path = _named_as_it_is(path, images[0].format)
     pixels, _ = seeing.open_picture(path, "auto", None)
+    model, span = work.estimated_noise(images[0], stack), work.range_of(images[0])
+    white = model.sigma if isinstance(model, White) else work.noise_of(images[0], stack)
+    middle = work.middle_of(images[0], stack)
     picture = Dropped(
         path,
-        work.noise_of(images[0], stack),
-        symsmooth.estimate_noise(work.middle_of(images[0], stack), channel_axis=stack.channel_axis),
-        work.range_of(images[0]),
+        white,
+        model,
+        noise_report.describe(model, middle, span, given=False, assumed=False),
+        span,
         f"{path.name}, {work.size_of(images[0], stack)}",
         (pixels.shape[0], pixels.shape[1]),
     )
@@ -133,12 +138,12 @@ def denoise(visit: Visit, asked: Asked, workers: int | None, run: Run) -> str:
     target = visit.place(name, "result")
     report = work.denoise_file(picture.path, target, job, run.progress)
     denoised, _ = seeing.open_picture(target, "auto", None)
-    used = str(report.parameters.get("noise", f"{report.sigma or 0.0:.4g}"))
-    chosen = {name: value for name, value in report.parameters.items() if name != "noise"}
-    result = Result(_label(job), denoised, report.seconds, used, chosen)
+    assert report.noise is not None
+    used = report.noise if asked.sigma is not None else picture.found
+    result = Result(_label(job), denoised, report.seconds, report.noise.brief, report.parameters)
     facts = {
         "Picture": seeing.describe(picture.path, noisy, told),
-        "Noise": f"{used} ({'estimated' if asked.sigma is None else 'given'})",
+        "Noise": used.words,
         "Version": f"symsmooth {symsmooth.__version__}",
         "Seed": str(job.seed),
     }
@@ -202,28 +207,26 @@ def compare(visit: Visit, names: Sequence[str], asked: Asked, workers: int | Non
     """Put two to four methods side by side; return what to tell."""
     picture = _picture_of(visit)
     chosen = seeing.parse_methods(",".join(names), lambda name: (name, METHODS[name]), METHODS)
-    quality = [
-        replace(
-            each,
-            label=f"{each.label}:{asked.quality}",
-            options={**each.options, "quality": asked.quality},
-        )
-        if "--quality" in own_options(each.function)
-        else each
-        for each in chosen
-    ]
-    sigma = asked.sigma
-    if asked.strength != 1.0:
-        sigma = asked.strength * (picture.sigma if sigma is None else sigma)
+    tuned = [_tuned(each, asked) for each in chosen]
 
     def page() -> str:
         return seeing.compare(
-            picture.path, visit.reference, quality, sigma=sigma, channel_axis="auto", piece=None,
-            workers=workers, seed=0, progress=run.progress,
+            picture.path, visit.reference, tuned, sigma=asked.sigma, channel_axis="auto", piece=None,
+            workers=workers, seed=0, progress=run.progress, strength=asked.strength,
         )  # fmt: skip
 
     _finish(visit, run, page, f"{picture.path.stem}-compared.html")
     return f"Compared {len(names)} methods in {run.seconds:.1f} s"
+
+
+def _tuned(each: seeing.Asked, asked: Asked) -> seeing.Asked:
+    """Return a method with the quality and strength that the controls say, if it knows of them."""
+    known, options, label = own_options(each.function), dict(each.options), each.label
+    if "--quality" in known:
+        options["quality"], label = asked.quality, f"{label}:{asked.quality}"
+    if "--strength" in known and asked.strength != 1.0:
+        options["strength"] = asked.strength
+    return replace(each, label=label, options=options)
 
 
 def _picture_of(visit: Visit) -> Dropped:
@@ -241,7 +244,8 @@ def _comparison(
     picture: Dropped, noisy: Array, results: Sequence[Result], facts: Any = None
 ) -> Comparison:
     peak = picture.reach or 1.0
-    return Comparison(picture.path.name, noisy, picture.sigma, peak, results, None, facts or {})
+    level = picture.found.level
+    return Comparison(picture.path.name, noisy, level, peak, results, None, facts or {})
 
 
 def _finish(visit: Visit, run: Run, page: Callable[[], str], report: str) -> None:

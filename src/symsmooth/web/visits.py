@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from .runs import Run
 
 if TYPE_CHECKING:
+    from ..cli.noise_report import Noise
     from ..noise import NoiseModel
 
 MOST_VISITS = 200
@@ -33,8 +34,9 @@ class Dropped:
     """A picture and what was found in it."""
 
     path: Path
-    sigma: float  # its noise level were it white, in its own units
+    sigma: float  # its noise level were it white, in its own units, for methods that know no other
     noise: NoiseModel  # what its noise is
+    found: Noise  # the same in words
     reach: float  # how far apart its pixels can be
     told: str  # size and kind, in words
     side: tuple[int, int]  # height and width of what is shown

@@ -32,13 +32,8 @@ def nothing_yet() -> str:
 
 def noise_of(picture: Dropped) -> str:
     """Return what was found in a picture."""
-    percent = 100 * picture.sigma / picture.reach if picture.reach else 0.0
-    rows = [
-        ("Picture", picture.told),
-        ("Noise", f"σ = {picture.sigma:.4g}, {percent:.3g} % of {picture.reach:.6g}"),
-    ]
-    if picture.noise.kind != "gaussian":
-        rows.append(("Kind", str(picture.noise)))
+    percent = 100 * picture.found.level / picture.reach if picture.reach else 0.0
+    rows = [("Picture", picture.told), ("Noise", f"{picture.found.words} ({percent:.3g} %)")]
     listed = [[element("dt", name), element("dd", text)] for name, text in rows]
     return element("dl", listed, class_="found")
 
