@@ -8,6 +8,7 @@ import pytest
 import symsmooth
 
 PRESETS = ["preview", "fast", "balanced", "best"]
+pytestmark = pytest.mark.filterwarnings("ignore:sigma .* is very small")  # here it is meant so
 
 
 def star_field(peak: float = 1e5, sky: float = 300.0, side: int = 128) -> np.ndarray:

@@ -115,14 +115,16 @@ class Piece:
 
 
 def add_change(pixels: Array, change: Array) -> Array:
-    """Return pixels plus a change in their dtype; integers are rounded and held within its limits.
+    """Return pixels plus a change in their dtype, held within its limits; integers are rounded.
 
     All integers but those of 64 bits are exact in float64; for these the sum is one of integers, so that
     nothing wraps and pixels above 2^53 keep their bits where the change is 0.
     """
     dtype = pixels.dtype
     if dtype.kind == "f":
-        return (pixels + change).astype(dtype)
+        largest = np.finfo(dtype).max
+        with np.errstate(over="ignore"):
+            return np.clip(pixels + change, -largest, largest).astype(dtype)
     step, limits = np.rint(change), np.iinfo(dtype)
     if dtype.itemsize < 8:
         return np.clip(pixels + step, limits.min, limits.max).astype(dtype)
