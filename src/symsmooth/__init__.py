@@ -20,6 +20,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Cancelled": "tiles",
+    "DenoiseResult": "automatic",
     "METHODS": "methods",
     "GSFResult": "gsf",
     "GSFWResult": "gsfw",
@@ -38,6 +39,7 @@ _HOME = {
     "denoise_ple": "baselines.ple",
     "estimate_noise": "noise",
     "estimate_sigma": "noise",
+    "fit_denoise": "automatic",
     "fit_gsf": "gsf",
     "fit_gsfw": "gsfw",
     "stop_when": "tiles",
@@ -46,7 +48,9 @@ _HOME = {
 __all__ = [*_HOME, "__version__"]
 
 if TYPE_CHECKING:
+    from .automatic import DenoiseResult as DenoiseResult
     from .automatic import denoise as denoise
+    from .automatic import fit_denoise as fit_denoise
     from .baselines.bm3d import denoise_bm3d as denoise_bm3d
     from .baselines.epll import denoise_epll as denoise_epll
     from .baselines.glide import denoise_glide as denoise_glide

@@ -66,6 +66,19 @@ class Picture:
         return self.noisy.shape[:-1]
 
     @cached_property
+    def step(self) -> float:
+        """Distance between neighbouring pixel values, without units; 0 if they are not rounded."""
+        if self.original.dtype.kind in "ui":
+            return 1.0 / self.scale
+        values = self.noisy.reshape(-1)
+        sample = np.sort(values[:: max(1, values.size // _SAMPLE)])
+        gaps = np.diff(sample)
+        gaps = gaps[gaps > 1e-6 * max(float(np.ptp(sample)), 1e-30)]
+        if gaps.size > sample.size // 8:  # few values are alike
+            return 0.0
+        return float(gaps.min()) if gaps.size else 0.0
+
+    @cached_property
     def usable(self) -> Float:
         """1 where a pixel was observed, 0 where it is missing: float32 (*spatial)."""
         if self.valid is None:

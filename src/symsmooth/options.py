@@ -35,6 +35,12 @@ def check_at_least_one(name: str, value: int | None) -> None:
         )
 
 
+def check_one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse what is not one of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+
+
 def check_strength(strength: float) -> None:
     """Refuse what cannot multiply a noise level sensibly."""
     is_number = isinstance(strength, numbers.Real) and not isinstance(strength, bool)

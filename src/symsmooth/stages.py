@@ -30,7 +30,9 @@ from .tiles import Pool, cover
 _BLOCK_PIXELS = 1536 * 1536
 _HALO = 48
 _MARGIN = 2  # pixels
-_NO_NOISE = 3e-7  # of the picture's spread: float32 pixels, in steps of 6e-8, cannot hold less noise
+_NO_NOISE = (
+    3e-7  # of the picture's spread: float32 pixels, in steps of 6e-8, cannot hold less noise
+)
 _BOUND = 8.0  # sigma: no pixel of any picture has more Gaussian noise than that
 
 

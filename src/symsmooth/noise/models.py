@@ -14,18 +14,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..image import Array, ChannelAxis, Float, Picture, open_image
-from .level import channel_sigmas, given_sigma, picture_sigma
-from .signal import fit_signal_dependence
-from .spectrum import fit_spectrum, spectrum_of_noise
+from .coarse import fit_coarse
+from .level import channel_sigmas, given_sigma
+from .regions import measure, transform_of
+from .signal import Growth, fit_signal_dependence
+from .spectrum import Correlated, away_from_zero, spectrum_of_noise
 
 NoiseName = Literal["auto", "gaussian", "poisson-gaussian", "correlated"]
 NAMES = ("auto", "gaussian", "poisson-gaussian", "correlated")
 
-# Coarseness of white noise on 20 textured grey pictures: at most 16 at sigma 2, 12 at 5, 6 at 10; of six
-# simulated cameras in grey: at least 34.  In colour white noise has at most 1.3.
-_COARSE_IN_COLOUR, _COARSE_IN_GREY = 4.0, 34.0
+_SMALLEST = 32  # pixels a side: in a smaller picture noise is taken for white
 _GROWTH = 1.7  # variance from dark to bright
-_SURE = 4.5  # log of the growth over the scatter about the line
+_CLARITY = 4.5  # log of the growth over the scatter about the line
+_EVIDENCE = 7.0  # against one level at all brightnesses; white noise on photographs has 0 to 7
 _UNEVEN = 1.5  # largest over smallest noise level of the channels
 
 
@@ -188,20 +189,52 @@ def _in_image_units(picture: Picture, model: NoiseModel) -> NoiseModel:
 
 def fit_noise(picture: Picture, noise: NoiseName) -> NoiseModel:
     """Estimate a model of the given name, or the one that fits, in the picture's units."""
-    large_enough = min(picture.noisy.shape[-3:-1]) >= 32
-    if noise in ("auto", "correlated") and (noise == "correlated" or large_enough):
-        spectrum, coarse = fit_spectrum(picture)
-        limit = _COARSE_IN_COLOUR if len(spectrum.variances) >= 3 else _COARSE_IN_GREY
-        if noise == "correlated" or coarse > limit:
-            return spectrum
-    if noise in ("auto", "poisson-gaussian") and (noise != "auto" or large_enough):
-        model, growth, sure = fit_signal_dependence(picture)
-        if model and (noise != "auto" or (growth > _GROWTH and sure > _SURE)):
-            return model
     sigmas = channel_sigmas(picture)
+    large_enough = min(picture.noisy.shape[-3:-1]) >= _SMALLEST
+    if noise == "correlated" or (noise == "auto" and large_enough):
+        model = _fit_correlated(picture, sigmas, forced=noise == "correlated")
+        if model is not None:
+            return model
+    if noise in ("auto", "poisson-gaussian") and (noise != "auto" or large_enough):
+        found = fit_signal_dependence(picture)
+        if found is not None and (noise != "auto" or _surely_grows(found)):
+            return found.model
     if noise == "auto" and sigmas.max() > _UNEVEN * sigmas.min() > 0.0:
         return Uneven(sigmas)
-    return White(picture_sigma(picture))
+    return White(float(np.sqrt(np.mean(sigmas**2))))
+
+
+def _surely_grows(found: Growth) -> bool:
+    return found.times > _GROWTH and found.clarity > _CLARITY and found.evidence > _EVIDENCE
+
+
+def _fit_correlated(picture: Picture, sigmas: Array, forced: bool) -> Correlated | None:
+    """Return the spectrum of coarse noise; None if there is none, or too little trust in it."""
+    transform = transform_of(picture)
+    floor = sigmas**2 @ transform.astype(np.float64) ** 2
+    if len(sigmas) == 3 or len(sigmas) == 1:
+        found = [fit_coarse(measure(picture, transform), floor, picture.step, forced)]
+    else:
+        found = [
+            fit_coarse(
+                measure(picture, transform[:, c : c + 1]), floor[c : c + 1], picture.step, forced
+            )
+            for c in range(len(sigmas))
+        ]
+    if forced and None in found:
+        raise ValueError(
+            "the noise of this image cannot be told from its texture; give a sample of the noise"
+        )
+    known = [each for each in found if each is not None and (forced or each.trust > 0.0)]
+    if not known:
+        return None
+    variances = np.concatenate(
+        [
+            np.full((1, 8, 8), floor[i]) if each is None else each.variances
+            for i, each in enumerate(found)
+        ]
+    )
+    return Correlated(away_from_zero(variances), transform)
 
 
 def _given(picture: Picture, sigma: float | ArrayLike) -> NoiseModel:

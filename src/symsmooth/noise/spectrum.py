@@ -19,27 +19,10 @@ import scipy.fft
 from numpy.typing import ArrayLike
 
 from ..channels import decorrelate, mix
-from ..image import Array, Float, Picture
+from ..image import Array, Float
+from .regions import RING, SIDE, dct_blocks
 
-_SIDE = 8  # of the DCT blocks
-_KEPT = 0.9  # share of the squares that is averaged: the largest are edges
-_KEPT_SQUARE = 0.623  # what that leaves of the variance of Gaussian noise
-_FLATTEST = 0.02  # share of the blocks of a brightness that is used, but no fewer than _FEWEST
-_FEWEST = 100
-_BRIGHTNESSES = 6
 _FLOOR = 0.1  # the spectrum is at least this share of its mean; 0.03: -0.1 to -0.4 dB on simulated cameras
-_SURPLUS = (
-    1.1  # of the level, for what no block shows; simulated cameras: 1.0 -.03, 1.2 -.07 to -.23 dB
-)
-_MOST_UNEVEN = (1.4, 2.2)  # times the variance of the quietest brightness: first channel, others
-_MOST_SLOPE = 1.3  # of the first channel's spectrum, in that of the others, towards frequency zero
-_MOST_COLOURED = 4.0  # times the variance of the quietest channel; simulated cameras have up to 2.8
-_MOST_SCATTER = (
-    3.0  # of energies in a grey picture, texture has 2 to 20, simulated cameras 1.4 to 2.5
-)
-_LARGEST = 1024 * 1024  # pixels that are looked at
-_ORDER = np.add.outer(np.arange(_SIDE), np.arange(_SIDE))
-_MIDDLE = (_ORDER >= 2) & (_ORDER <= 4)  # frequencies
 
 
 @dataclass(frozen=True)
@@ -109,15 +92,15 @@ def power(variances: Array, shape: tuple[int, ...]) -> Float:
 
     The covariance of an 8 x 8 block is averaged along its lags, tapered, and summed against cosines.
     """
-    basis = scipy.fft.dct(np.eye(_SIDE), axis=0, norm="ortho")  # (frequency, position)
-    lags = np.zeros((_SIDE, _SIDE))  # (frequency, lag): autocovariance of a basis function
-    for lag in range(_SIDE):
-        lags[:, lag] = (basis[:, lag:] * basis[:, : _SIDE - lag]).sum(axis=1) / (_SIDE - lag)
-    taper = np.hanning(2 * _SIDE + 1)[_SIDE:-1] ** 0.25
+    basis = scipy.fft.dct(np.eye(SIDE), axis=0, norm="ortho")  # (frequency, position)
+    lags = np.zeros((SIDE, SIDE))  # (frequency, lag): autocovariance of a basis function
+    for lag in range(SIDE):
+        lags[:, lag] = (basis[:, lag:] * basis[:, : SIDE - lag]).sum(axis=1) / (SIDE - lag)
+    taper = np.hanning(2 * SIDE + 1)[SIDE:-1] ** 0.25
     covariance = lags.T @ variances @ lags * np.outer(taper, taper)
-    twice = np.where(np.arange(_SIDE) > 0, 2.0, 1.0)
+    twice = np.where(np.arange(SIDE) > 0, 2.0, 1.0)
     waves = [
-        twice * np.cos(np.pi * np.outer(np.arange(size), np.arange(_SIDE)) / size) for size in shape
+        twice * np.cos(np.pi * np.outer(np.arange(size), np.arange(SIDE)) / size) for size in shape
     ]
     found = waves[0] @ covariance @ waves[1].T
     return np.maximum(found, _FLOOR * variances.mean()).astype(np.float32)
@@ -128,8 +111,8 @@ def coarseness(variances: Array) -> Array:
 
     Of spectra (..., channels, 8, 8), the median of the channels: in colour, texture is in one of them only.
     """
-    middle = np.median(variances[..., _MIDDLE], axis=-1)
-    high = np.median(variances[..., _ORDER >= 9], axis=-1)
+    middle = variances[..., RING == 2].mean(axis=-1)
+    high = variances[..., RING == 5].mean(axis=-1)
     return np.median(middle / np.maximum(high, 1e-30), axis=-1)
 
 
@@ -145,145 +128,19 @@ def spectrum_of_noise(sample: ArrayLike, channel_axis: int | None = None) -> Cor
     """
     noise = np.asarray(sample, np.float64)
     noise = noise[..., np.newaxis] if channel_axis is None else np.moveaxis(noise, channel_axis, -1)
-    if noise.ndim != 3 or min(noise.shape[:2]) < 2 * _SIDE:
+    if noise.ndim != 3 or min(noise.shape[:2]) < 2 * SIDE:
         raise ValueError(
-            f"a sample of noise must be 2-D, plus channels, and at least {2 * _SIDE} pixels wide, "
+            f"a sample of noise must be 2-D, plus channels, and at least {2 * SIDE} pixels wide, "
             f"got shape {np.shape(sample)}"
         )
     noise = noise - noise.mean(axis=(0, 1))
     transform = decorrelate(noise.astype(np.float32), 0.0)
-    squares = _blocks(noise @ transform, 1) ** 2
+    squares = dct_blocks(noise @ transform, 1) ** 2
     variances = squares.mean(axis=(0, 1))
-    return Correlated(_known_floor(variances), transform)
+    return Correlated(away_from_zero(variances), transform)
 
 
-def fit_spectrum(picture: Picture) -> tuple[Correlated, float]:
-    """Estimate the spectrum of the noise, in the picture's units, and how coarse it is at least.
-
-    A block is used if the blocks around it are flat (never by its own energy, which would choose
-    blocks of little noise); of its coefficients' squares the largest are left out; brightness classes
-    are estimated apart and the median taken, a lower quantile in the first channel, where texture is.
-    What a class or a channel has far above the others is texture and capped (:func:`_without_texture`).
-    What is uniform in a block cannot be seen: it is extrapolated.
-
-    Also returned: the second lowest :func:`coarseness` of the classes.  Noise is coarse at all
-    brightnesses, texture seldom covers them all.  In grey it is 1, not coarse, where the energy of blocks
-    varies more than _MOST_SCATTER times as much as that of noise: noise is everywhere alike.
-    """
-    transform = decorrelate(picture.noisy, 0.0)
-    planes = _planes(picture)
-    if not planes:
-        smallest = min(picture.noisy.shape[-3:-1])
-        raise ValueError(
-            f"correlated noise cannot be estimated from {smallest} pixels, it takes {_SIDE} by "
-            f"{_SIDE}; give a sample of the noise"
-        )
-    stride = 2 if sum(plane.size for plane in planes) < _LARGEST // 4 else 4
-    blocks, texture = [], []
-    for plane in planes:
-        found = _blocks(mix(plane, transform), stride)
-        blocks.append(found.reshape(-1, *found.shape[2:]))
-        texture.append(_texture_around(found, _SIDE // stride).reshape(-1))
-    all_blocks, all_texture = np.concatenate(blocks), np.concatenate(texture)
-    brightness = all_blocks[:, 0, 0, 0]
-    order = np.argsort(brightness, kind="stable")
-    groups, scatter = [], []
-    for group in np.array_split(order, min(_BRIGHTNESSES, len(order))):
-        count = min(max(round(_FLATTEST * len(group)), _FEWEST), len(group))
-        flat = group[np.argsort(all_texture[group], kind="stable")[:count]]
-        squares = np.sort(all_blocks[flat] ** 2, axis=0)
-        kept = max(round(_KEPT * len(squares)), 1)
-        groups.append(squares[:kept].mean(axis=0) / _KEPT_SQUARE)
-        scatter.append(_scatter(all_blocks[flat, 0], groups[-1][0]))
-    variances = _without_texture(np.array(groups))
-    coarse = np.sort(coarseness(np.array(groups)))[:2].max()
-    if len(variances) == 1 and np.median(scatter) > _MOST_SCATTER:
-        coarse = 1.0
-    model = Correlated(_known_floor(_SURPLUS**2 * _extrapolated(variances)), transform)
-    return model, float(coarse)
-
-
-def _without_texture(groups: Array) -> Array:
-    """Return the spectra (channels, 8, 8) from those of the brightness classes, (classes, channels, 8, 8).
-
-    The median of the classes, a lower quantile in the first channel, where most texture is.  Texture only
-    adds: more than _MOST_UNEVEN times the quietest class is not noise, nor in colour what is more than
-    _MOST_COLOURED times the quietest channel, or rises much more steeply than the other channels do.
-    """
-    found = np.median(groups, axis=0)
-    found[0] = np.quantile(groups[:, 0], 1 / 3, axis=0)
-    level = found[:, _MIDDLE].mean(axis=-1)
-    uneven = np.where(np.arange(len(found)) == 0, *_MOST_UNEVEN)
-    limit = uneven * groups[:, :, _MIDDLE].mean(axis=-1).min(axis=0)
-    if len(found) == 3:
-        limit = np.minimum(limit, _MOST_COLOURED * np.minimum(level, limit).min())
-    found = found * np.minimum(1.0, limit / np.maximum(level, 1e-30))[:, None, None]
-    if len(found) == 3:
-        others = found[1:].mean(axis=0)
-        slope = found[0, _MIDDLE].mean() * others / max(others[_MIDDLE].mean(), 1e-30)
-        low = _ORDER < 2
-        found[0, low] = np.minimum(found[0, low], _MOST_SLOPE * slope[low])
-    return found
-
-
-def _scatter(blocks: Array, variances: Array) -> float:
-    """Return how much more than Gaussian noise of this spectrum the energy of blocks (m, 8, 8) varies."""
-    band = (_ORDER >= 2) & (_ORDER <= 6)
-    shares = blocks[:, band] ** 2 / np.maximum(variances[band], 1e-30)
-    return float(np.var(np.log(shares.mean(axis=1) + 1e-9)) * shares.shape[1] / 2)
-
-
-def _planes(picture: Picture) -> list[Float]:
-    """Return (y, x, channels) planes to look at: all, or sixteen windows of a large picture."""
-    slices = picture.noisy.reshape(-1, *picture.noisy.shape[-3:])
-    if len(slices) > 1:
-        slices = slices[:: -(-len(slices) // 4)]
-    height, width = slices.shape[1:3]
-    if slices[..., 0].size <= _LARGEST:
-        return [plane for plane in slices if min(plane.shape[:2]) >= _SIDE]
-    side = min(int((_LARGEST / 16 / len(slices)) ** 0.5), height, width)
-    corners = [np.linspace(0, size - side, 4).astype(int) for size in (height, width)]
-    return [
-        plane[y : y + side, x : x + side]
-        for plane in slices
-        for y in corners[0]
-        for x in corners[1]
-    ]
-
-
-def _blocks(plane: Array, stride: int) -> Array:
-    """Return the DCT of all 8 x 8 blocks at every stride-th position: (y, x, channels, 8, 8)."""
-    windows = np.lib.stride_tricks.sliding_window_view(plane, (_SIDE, _SIDE), axis=(0, 1))
-    basis = scipy.fft.dct(np.eye(_SIDE), axis=0, norm="ortho").astype(plane.dtype)
-    return basis @ windows[::stride, ::stride] @ basis.T
-
-
-def _texture_around(blocks: Array, step: int) -> Array:
-    """Return the energy of the six flattest of the eight blocks that touch each block, (y, x)."""
-    energy = (blocks**2).sum(axis=(-2, -1)) - blocks[..., 0, 0] ** 2
-    usual = np.median(energy, axis=(0, 1))
-    energy = (energy / np.maximum(usual, 1e-6 * usual.max() + 1e-20)).sum(axis=-1)
-    height, width = energy.shape
-    padded = np.pad(energy, step, constant_values=1e30)
-    around = [
-        padded[y : y + height, x : x + width]
-        for y in (0, step, 2 * step)
-        for x in (0, step, 2 * step)
-        if (y, x) != (step, step)
-    ]
-    return np.sort(around, axis=0)[:6].mean(axis=0)
-
-
-def _extrapolated(variances: Array) -> Array:
-    """Continue the spectrum to frequency zero, where blocks show the picture and not the noise."""
-    result = variances.copy()
-    first = (variances[:, 0, 1] + variances[:, 1, 0]) / 2
-    second = (variances[:, 0, 2] + variances[:, 2, 0]) / 2
-    result[:, 0, 0] = first * np.clip(first / np.maximum(second, 1e-30), 1.0, 3.0)
-    return result
-
-
-def _known_floor(variances: Array) -> Array:
+def away_from_zero(variances: Array) -> Array:
     """Keep every channel away from zero, so that it can be divided by."""
     least = 1e-4 * float(variances.mean()) + 1e-20
     return np.maximum(variances, least)
