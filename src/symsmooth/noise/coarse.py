@@ -23,7 +23,7 @@ _WIDE_TOLERANCE = 4.0  # the same where noise is everywhere, and there is no tex
 _DEAD = 0.5  # times the square of a rounding step: quieter regions are flat by quantisation
 # Noise has no more than this times the level of its calmest places (quantile), 2^.7 to 2^1.1 typically; unless the
 # white floor is so low (in rounding steps, from not to fully used) that a JPEG has made places dead.
-_CALM, _CALM_LIMIT, _NOT_DEAD = 0.01, 2.4, (0.4, 0.9)
+_CALM, _CALM_LIMIT, _NOT_DEAD = 0.01, 2.4, (0.2, 0.6)
 # Noise is everywhere: from none to all
 _ALL_PURITY, _ALL_SHARE = (0.6, 0.75), (0.25, 0.5)
 # Trust, a linear rule: (middle, scale, weight) of purity; log2 of the share of noise regions; coarseness (log2
@@ -131,7 +131,9 @@ def fit_coarse(
         quietest = float(np.quantile(level, _QUIETEST) / own_level)
         limits = _NOT_WHITE + everywhere * (_NOT_WHITE_EVERYWHERE - _NOT_WHITE)
         ring, whole = _above(spectrum[0, 5], floor[0], step), _above(own_level, floor[0], step)
-        trust = max(_trust(spectrum, purity, share, quietest, ring), everywhere)
+        trust = _trust(spectrum, purity, share, quietest, ring)
+        if len(spectrum) == 3:  # in grey, texture may be everywhere, too
+            trust = max(trust, everywhere)
         trust *= _ramp(coarseness + whole, *limits)
     at_floor = _ramp(float((level < 2 * own_level).mean()), *_FLOOR_SHARE)
     in_colour = len(spectrum) == 3
