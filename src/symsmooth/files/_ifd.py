@@ -13,8 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from ._base import FileError
+
 SOFTWARE = 305
 _ASCII = 2
+_SUB_DIRECTORIES = 330
+_PLACES = {4: "I", 13: "I", 16: "Q", 18: "Q"}  # types that hold offsets
+_MOST_DIRECTORIES = 250_000
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,50 @@ def _first_directory(handle: BinaryIO) -> tuple[Layout, int]:
     return layout, struct.unpack(layout.offset, where)[0]
 
 
+def check_directories(handle: BinaryIO) -> int:
+    """Follow every directory of a TIFF to the next and to those below it; return how many there are.
+
+    Whoever follows a chain that leads back to itself never ends; it is refused here.  One that leads
+    nowhere ends there.
+    """
+    layout, first = _first_directory(handle)
+    waiting, seen, n_pages = [(first, True)], set(), 0
+    while waiting:
+        at, is_page = waiting.pop()
+        if at in seen:
+            raise FileError("has a directory that leads back to an earlier one: damaged")
+        seen.add(at)
+        if len(seen) > _MOST_DIRECTORIES:
+            raise FileError(f"has more than {_MOST_DIRECTORIES} pages; split it")
+        try:
+            entries, following = _read_directory(handle, layout, at)
+        except (ValueError, OSError, OverflowError, struct.error):
+            continue  # the file ends here
+        n_pages += is_page
+        for entry in entries:
+            if entry[0] == _SUB_DIRECTORIES:
+                waiting += [(below, False) for below in _offsets(handle, layout, entry)]
+        after = struct.unpack(layout.offset, following)[0]
+        if after and is_page:  # those below are listed by the page, whatever they say follows them
+            waiting.append((after, True))
+    return n_pages
+
+
 Entry = tuple[int, int, int, bytes]
+
+
+def _offsets(handle: BinaryIO, layout: Layout, entry: Entry) -> list[int]:
+    """Return the places that an entry holds: offsets of 4 or 8 bytes."""
+    _, kind, count, value = entry
+    form = _PLACES.get(kind)
+    if form is None or count > _MOST_DIRECTORIES:
+        return []
+    size = count * struct.calcsize(layout.order + form)
+    if size > layout.room:
+        handle.seek(struct.unpack(layout.offset, value)[0])
+        value = handle.read(size)
+    whole = len(value[:size]) // struct.calcsize(layout.order + form)
+    return [n for n in struct.unpack_from(f"{layout.order}{whole}{form}", value) if n]
 
 
 def _read_directory(handle: BinaryIO, layout: Layout, at: int) -> tuple[list[Entry], bytes]:

@@ -141,6 +141,14 @@ def count_segments(page: Any) -> int:
     return count
 
 
+def segment_bytes(page: Any) -> int:
+    """Return the bytes of a segment's pixels, those beyond the border among them."""
+    size = int(page.dtype.itemsize)
+    for n in _pieces(page)[0]:
+        size *= int(n)
+    return size
+
+
 class Segments:
     """One level of an image in an open TIFF file, read and written by boxes; threads may share it.
 
