@@ -123,7 +123,7 @@ def denoise(source: Source, target: Path, job: Job, progress: Progress | None, h
                     _here(plan, result, todo, progress)
                 else:
                     client.run(plan, result, todo, progress)
-            result.finish(f"symsmooth {__version__}: {job.method}, noise {noise}, in boxes")
+                result.finish(f"symsmooth {__version__}: {job.method}, noise {noise}, in boxes")
     sigma = noise if isinstance(noise, float) else getattr(noise, "sigma", None)
     learned = {} if sigma is not None else {"noise": str(noise)}
     parameters = {**job.options, **learned, "boxes": len(boxes)}

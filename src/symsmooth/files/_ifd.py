@@ -20,6 +20,8 @@ _ASCII = 2
 _SUB_DIRECTORIES = 330
 _PLACES = {4: "I", 13: "I", 16: "Q", 18: "Q"}  # types that hold offsets
 _MOST_DIRECTORIES = 250_000
+_MOST_KINDS = 250
+_OF_LAYOUT = (256, 257, 258, 259, 262, 277, 278, 284, 317, 322, 323, 339, 32997, 32998)
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ def check_directories(handle: BinaryIO) -> int:
     nowhere ends there.
     """
     layout, first = _first_directory(handle)
-    waiting, seen, n_pages = [(first, True)], set(), 0
+    waiting, seen, kinds, n_pages = [(first, True)], set(), set(), 0
     while waiting:
         at, is_page = waiting.pop()
         if at in seen:
@@ -124,6 +126,9 @@ def check_directories(handle: BinaryIO) -> int:
         except (ValueError, OSError, OverflowError, struct.error):
             continue  # the file ends here
         n_pages += is_page
+        kinds.add(tuple(entry for entry in entries if entry[0] in _OF_LAYOUT and entry[2] == 1))
+        if len(kinds) > _MOST_KINDS:  # each is compared with all the others
+            raise FileError(f"holds images of more than {_MOST_KINDS} sizes; split it")
         for entry in entries:
             if entry[0] == _SUB_DIRECTORIES:
                 waiting += [(below, False) for below in _offsets(handle, layout, entry)]

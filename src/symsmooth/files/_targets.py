@@ -286,7 +286,11 @@ def _open_tiff_target(file: Path, part: Path, log: Path, resume: bool, source: S
     from ._tiff import pyramid
 
     how = pyramid(source.details["series"]) if "series" in source.details else "mean"
-    return TiffTarget(file, part, log, resume, how)
+    target = TiffTarget(file, part, log, resume, how)
+    if (target.shape, target.dtype) != (source.shape, source.dtype):
+        target.close()
+        raise FileError("the input stores pixels in the place of its metadata: damaged")
+    return target
 
 
 def _open_npy_target(file: Path, part: Path, log: Path, resume: bool, source: Source) -> Target:

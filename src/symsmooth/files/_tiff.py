@@ -39,7 +39,7 @@ _UNASSOCIATED = 2  # ExtraSamples: alpha that colour was not multiplied with
 _ALPHA = (1, _UNASSOCIATED)
 _PHOTOMETRIC = {0: "miniswhite", 1: "minisblack", 2: "rgb", 3: "palette", 5: "separated", 6: "rgb"}
 _JPEG = (6, 7)  # its two compression tags
-_PLANAR = (1, 2)  # samples of a pixel together, or planes of them
+_PLANAR = {1: "contig", 2: "separate"}  # samples of a pixel together, or planes of them
 _TEXTS = (
     269,
     271,
@@ -150,7 +150,7 @@ def _read_series(series: Any, path: Path, format: str) -> ImageFile:
     details = {
         "axes": axes,
         "photometric": photometric,
-        "planarconfig": page.planarconfig.name.lower() if "S" in axes else None,
+        "planarconfig": _PLANAR[int(page.planarconfig)] if "S" in axes else None,
         "extrasamples": tuple(int(kind) for kind in page.extrasamples),
         "as_stored": as_stored,
         "inverted": inverted,
@@ -188,11 +188,16 @@ def _metadata(page: Any) -> dict[str, Any]:
     return found
 
 
+def name_of(value: Any) -> str:
+    """Return the name of what a tag says, or its number if it has none."""
+    return str(getattr(value, "name", value))
+
+
 def _photometric(page: Any) -> str:
     """Return what the pixels mean; a JPEG inside is decoded to RGB from whatever it was."""
     stored = int(page.photometric)
     if stored not in _PHOTOMETRIC or (stored == 6 and int(page.compression) not in _JPEG):
-        raise FileError(f"has {page.photometric.name} pixels; save it as grey or RGB")
+        raise FileError(f"has {name_of(page.photometric)} pixels; save it as grey or RGB")
     if stored == 2 and page.samplesperpixel > 4:
         raise FileError(f"has RGB and {page.samplesperpixel - 3} more samples a pixel; save 3 or 4")
     return _PHOTOMETRIC[stored]
@@ -232,7 +237,7 @@ def _decode(series: Any, path: Path) -> Array:
             raise
         pixels = _decode_with_pillow(series, path)
         if pixels is None:
-            name = series.keyframe.compression.name
+            name = name_of(series.keyframe.compression)
             raise FileError(
                 f"is compressed with {name}; pip install imagecodecs, or save it uncompressed"
             ) from error

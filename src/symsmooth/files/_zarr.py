@@ -232,10 +232,10 @@ def add_note(folder: Path, note: str) -> None:
     path = folder / "zarr.json"
     if path.exists():
         metadata = json.loads(path.read_text())
-        attributes = metadata.setdefault("attributes", {})
+        attributes = metadata["attributes"] = metadata.get("attributes") or {}
     else:
         path = folder / ".zattrs"
-        metadata = attributes = json.loads(path.read_text()) if path.exists() else {}
+        metadata = attributes = (json.loads(path.read_text()) if path.exists() else {}) or {}
     said = attributes.get("symsmooth", [])
     attributes["symsmooth"] = [*(said if isinstance(said, list) else [said]), note]
     path.write_text(json.dumps(metadata, indent=2))

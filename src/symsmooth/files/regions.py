@@ -112,7 +112,7 @@ def open_source(path: str | os.PathLike[str]) -> Source:
 
 def _open_tiff(path: Path) -> Source:
     from ._segments import Segments
-    from ._tiff import checked_series, open_tiff
+    from ._tiff import checked_series, name_of, open_tiff
 
     tiff = open_tiff(path)
     try:
@@ -121,7 +121,7 @@ def _open_tiff(path: Path) -> Source:
             raise FileError(f"holds {len(found)} images; save each as a file of its own")
         page = found[0].keyframe
         if page.photometric not in (1, 2, 5) or page.dtype.kind not in "uif":
-            raise FileError(f"has {page.photometric.name} pixels; save it as grey or RGB")
+            raise FileError(f"has {name_of(page.photometric)} pixels; save it as grey or RGB")
         handle = open(path, "rb")  # noqa: SIM115  (closed by the source)
         segments = Segments(found[0], handle)
     except BaseException:
@@ -145,6 +145,8 @@ def _open_npy(path: Path) -> Source:
     from ._npy import guess_channel_axis, open_mapped
 
     pixels = open_mapped(path, whole=False)
+    if pixels.ndim < 2:
+        raise FileError(f"holds no picture: its shape is {pixels.shape}")
     axes = plain_axes(pixels.ndim, guess_channel_axis(pixels.shape))
     return Source(path, "NPY", pixels, axes, {})
 
