@@ -89,7 +89,9 @@ def check_claim(
         check_most(n_bytes)
     for claimed in (n_bytes, piece):
         if claimed > max(_LARGE, best * stored):
-            raise FileError(f"claims {claimed} bytes of pixels in a file of {stored}: damaged")
+            raise FileError(
+                f"claims {claimed} bytes of pixels in a file of {stored}: damaged or empty"
+            )
     if not whole and piece > _LARGEST_PIECE:
         raise FileError(f"is stored in pieces of {piece} bytes; store it in smaller ones")
     if whole and max(n_bytes, piece) > memory():

@@ -22,7 +22,7 @@ from ._ifd import exif_with_software
 
 _LONGEST = {"JPEG": 65500, "WEBP": 16383}
 _WITH_ALPHA = ("PNG", "WEBP")
-_BEST_COMPRESSION = {"WEBP": 20_000}  # plain surfaces take next to nothing; the others as deflate
+_BEST_COMPRESSION = {"WEBP": 100_000}  # plain surfaces take next to nothing; others as deflate
 _WITH_EXIF = ("PNG", "JPEG", "WEBP")
 _ORIENTATION = 0x0112
 _UNTURN = {6: 8, 8: 6}  # the others undo themselves
