@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import lzma
 import os
 import struct
 import threading
@@ -340,6 +341,26 @@ def test_a_sparse_tiff_is_refused(tmp_path: Path) -> None:
         struct.pack_into("<HII", data, at + 2, 4, 1, side)
     path.write_bytes(data)
     refused(path, "claims .* damaged")
+
+
+@pytest.mark.parametrize(("code", "pack"), [(8, zlib.compress), (34925, lzma.compress)])
+def test_a_segment_unpacks_to_a_segment_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, pack: Callable[[bytes], bytes]
+) -> None:
+    """Where imagecodecs, which knows a limit, is not installed."""
+    monkeypatch.setattr("symsmooth.files._tiff._HAS_CODECS", False)
+    path = tmp_path / "in.tif"
+    path.write_bytes(tiff_of(32, 32, code, pack(bytes(32 * 32))))
+    assert (read_image(path).pixels == 0).all()
+    path.write_bytes(tiff_of(32, 32, code, pack(bytes(2**24))))
+    refused(path, "has a segment that unpacks to more than")
+
+
+def test_an_empty_or_flat_npy_is_no_picture_to_cut(tmp_path: Path) -> None:
+    for shape in ((), (5,), (0, 5)):
+        np.save(tmp_path / "in.npy", np.zeros(shape))
+        with pytest.raises(FileError, match="holds no picture"):
+            open_source(tmp_path / "in.npy")
 
 
 def test_an_rgb_tiff_may_leave_out_how_samples_are_stored(tmp_path: Path) -> None:

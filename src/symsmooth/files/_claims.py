@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from ._base import FileError
 
@@ -121,6 +122,12 @@ def check_scans(jpeg: bytes) -> None:
             )
         size = int.from_bytes(jpeg[found.end() : found.end() + 2], "big")
         at = found.end() + (max(size, 2) if marker != 0x01 else 0)
+
+
+def check_stream(start: Callable[[], Any], data: bytes, limit: int) -> None:
+    """Refuse a packed segment that unpacks to more than it may hold."""
+    if len(start().decompress(data, limit + 1)) > limit:
+        raise FileError(f"has a segment that unpacks to more than the {limit} bytes it may hold")
 
 
 Survey = dict[str, tuple[int, int]]  # folder below the root: number and bytes of the files in it

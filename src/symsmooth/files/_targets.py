@@ -12,7 +12,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -162,14 +162,16 @@ class TiffTarget(Target):
         from ._segments import Segments
         from ._tiff import open_tiff, whole_series
 
-        self._handle = open(part, "r+b")  # noqa: SIM115  (closed when finished or abandoned)
-        self._tiff = open_tiff(part)
-        self._series, self._how = whole_series(self._tiff)[0], how
-        segments = Segments(self._series, self._handle, blank=True)
-        for line in lines_of(log):
-            segments.moved |= {(p, i): (at, n) for p, i, at, n in line.get("moved", [])}
-        self._logged = set(segments.moved.items())
-        super().__init__(path, segments, part, log, resume)
+        with ExitStack() as opened:
+            self._handle = opened.enter_context(open(part, "r+b"))
+            self._tiff = opened.enter_context(open_tiff(part))
+            self._series, self._how = whole_series(self._tiff)[0], how
+            segments = Segments(self._series, self._handle, blank=True)
+            for line in lines_of(log):
+                segments.moved |= {(p, i): (at, n) for p, i, at, n in line.get("moved", [])}
+            self._logged = set(segments.moved.items())
+            super().__init__(path, segments, part, log, resume)
+            opened.pop_all()  # closed when finished or abandoned
 
     def _keep_log(self, box: Box) -> None:
         """Say where segments went before saying that the box is done."""

@@ -7,10 +7,13 @@ was; only what that cannot be done for (palettes, bits, JPEG inside, other forma
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import logging
+import lzma
 import math
 import struct
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
@@ -21,7 +24,7 @@ import numpy as np
 import tifffile
 
 from ._base import Array, FileError, ImageFile, channels_of, native
-from ._claims import check_claim, check_scans
+from ._claims import check_claim, check_scans, check_stream
 from ._ifd import add_software, check_directories
 from ._pyramid import build, how_reduced
 from ._segments import (
@@ -53,6 +56,11 @@ _TEXTS = (
 _INCH, _CENTIMETRE = 2, 3
 _OF_PLANES = ("PlaneCount", "NumPlanes", "IFD", "SamplesPerPixel")
 _FEW_PLANES, _PLANES_A_PAGE = 1000, 100
+_HAS_CODECS = importlib.util.find_spec("imagecodecs") is not None  # its decoders know a limit
+_UNPACKERS: dict[int, Any] = {
+    8: zlib.decompressobj, 32946: zlib.decompressobj, 34925: lzma.LZMADecompressor,
+}  # fmt: skip
+_SPARE = 2**16  # bytes that a segment may be longer than its pixels
 
 
 def read(path: Path, format: str) -> list[ImageFile]:
@@ -119,7 +127,7 @@ def checked_series(tiff: tifffile.TiffFile, *, whole: bool = True) -> list[Any]:
         _check_pages(level, size)
     check_claim(sum(level.nbytes for level in levels), size, whole=whole)
     for level in levels:
-        _check_scans(level, tiff.filehandle)
+        _check_segments(level, tiff.filehandle)
     return found
 
 
@@ -218,14 +226,21 @@ def _check_pages(level: Any, file_size: int) -> None:
                 raise FileError("is truncated: it ends before its pixels do")
 
 
-def _check_scans(level: Any, handle: Any) -> None:
-    """Refuse JPEG inside that paints its segments over and over."""
-    if int(level.keyframe.compression) not in _JPEG:
+def _check_segments(level: Any, handle: Any) -> None:
+    """Refuse segments that their decoder would paint over and over, or unpack without end."""
+    compression = int(level.keyframe.compression)
+    unpacker = None if _HAS_CODECS else _UNPACKERS.get(compression)
+    if unpacker is None and compression not in _JPEG:
         return
+    limit = 2 * segment_bytes(level.keyframe) + _SPARE
     for page in level.pages:
         for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
             handle.seek(start)
-            check_scans(handle.read(count))
+            data = handle.read(count)
+            if unpacker is None:
+                check_scans(data)
+            else:
+                check_stream(unpacker, data, limit)
 
 
 def _decode(series: Any, path: Path) -> Array:

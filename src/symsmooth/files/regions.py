@@ -9,6 +9,7 @@ a run that was killed can be taken up where it was.
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -114,19 +115,17 @@ def _open_tiff(path: Path) -> Source:
     from ._segments import Segments
     from ._tiff import checked_series, name_of, open_tiff
 
-    tiff = open_tiff(path)
-    try:
+    with ExitStack() as opened:
+        tiff = opened.enter_context(open_tiff(path))
         found = checked_series(tiff, whole=False)
         if len(found) > 1:
             raise FileError(f"holds {len(found)} images; save each as a file of its own")
         page = found[0].keyframe
         if page.photometric not in (1, 2, 5) or page.dtype.kind not in "uif":
             raise FileError(f"has {name_of(page.photometric)} pixels; save it as grey or RGB")
-        handle = open(path, "rb")  # noqa: SIM115  (closed by the source)
+        handle = opened.enter_context(open(path, "rb"))
         segments = Segments(found[0], handle)
-    except BaseException:
-        tiff.close()
-        raise
+        opened.pop_all()  # closed by the source
     details = {"tiff": tiff, "handle": handle, "series": found[0]}
     return Source(path, "TIFF", segments, found[0].axes, details)
 
@@ -145,7 +144,7 @@ def _open_npy(path: Path) -> Source:
     from ._npy import guess_channel_axis, open_mapped
 
     pixels = open_mapped(path, whole=False)
-    if pixels.ndim < 2:
+    if pixels.ndim < 2 or pixels.size == 0:
         raise FileError(f"holds no picture: its shape is {pixels.shape}")
     axes = plain_axes(pixels.ndim, guess_channel_axis(pixels.shape))
     return Source(path, "NPY", pixels, axes, {})
