@@ -291,6 +291,31 @@ def test_files_of_very_many_sizes_are_refused(tmp_path: Path) -> None:
     refused(path, "more than 250 sizes")
 
 
+def copied_box_by_box(path: Path, out: Path) -> None:
+    with open_source(path) as source, create_target(out, source) as target:
+        box = tuple(slice(0, n) for n in source.shape)
+        target.write(box, 255 - source.read(box))
+        target.finish("a note that makes the file longer")
+
+
+@pytest.mark.parametrize("what", ["pixels over tags", "a chain that leads beyond the end"])
+def test_damaged_files_that_can_be_read_become_whole_ones(tmp_path: Path, what: str) -> None:
+    """Other pixels in their place would damage the tags; the end of the file is not the end any more."""
+    path = tmp_path / "in.tif"
+    data = bytearray(chained(16, back_to=None))
+    page = struct.unpack_from("<I", data, 4)[0]
+    if what == "pixels over tags":
+        struct.pack_into("<I", data, page + 2 + 12 * 5 + 8, page)  # the place of the strip
+    else:
+        struct.pack_into("<I", data, page + 2 + 12 * 9, len(data))
+    path.write_bytes(data)
+    pixels = read_image(path).pixels
+    write_image(tmp_path / "whole.tif", 255 - pixels, read_image(path), "a note that is long")
+    copied_box_by_box(path, tmp_path / "boxes.tif")
+    for name in ("whole.tif", "boxes.tif"):
+        np.testing.assert_array_equal(read_image(tmp_path / name).pixels, 255 - pixels)
+
+
 def test_directories_below_a_page_may_not_be_the_page(tmp_path: Path) -> None:
     data = bytearray(chained(16, back_to=None))
     page = struct.unpack_from("<I", data, 4)[0]

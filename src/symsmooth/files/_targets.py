@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _module
-from ._base import Array, FileError, put_in_place, replacing
+from ._base import Array, FileError, one_line, put_in_place, replacing
 from ._ifd import add_software
 from ._lock import Lock
 from ._pyramid import Box, build
@@ -92,7 +92,10 @@ class Target:
         if covered != int(np.prod(self.shape)):
             raise FileError(f"{self.path}: not all of it was written; give all boxes")
         self._check_identity()
-        self._complete(note)
+        try:
+            self._complete(note)
+        except Exception as error:  # of the disk, or of tags that are damaged
+            raise FileError(f"{self.path}: cannot be written: {one_line(error)}") from error
         self._check_identity()
         put_in_place(self._part, Path(os.path.realpath(self.path)))
         self._log.unlink(missing_ok=True)
@@ -254,7 +257,8 @@ def _make_tiff(part: Path, source: Source) -> None:
     series = source.details.get("series")
     between = None
     if series is not None and all(map(can_rewrite, series.levels)):
-        between = gaps(series.levels, source.path.stat().st_size)
+        with open(source.path, "rb") as original:
+            between = gaps(series.levels, original, source.path.stat().st_size)
     with open(part, "wb") as handle:
         if between is None:
             empty(handle, source.shape, source.dtype, source.axes)
