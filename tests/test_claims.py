@@ -304,9 +304,10 @@ def test_damaged_files_that_can_be_read_become_whole_ones(tmp_path: Path, what: 
     path = tmp_path / "in.tif"
     data = bytearray(chained(16, back_to=None))
     page = struct.unpack_from("<I", data, 4)[0]
-    if what == "pixels over tags":
-        struct.pack_into("<I", data, page + 2 + 12 * 5 + 8, page)  # the place of the strip
-    else:
+    place = page if what == "pixels over tags" else len(data) - 20 * 16
+    struct.pack_into("<I", data, page + 2 + 12 * 5 + 8, place)  # of the strip
+    struct.pack_into("<I", data, page + 2 + 12 * 8 + 8, 20 * 16)
+    if what != "pixels over tags":
         struct.pack_into("<I", data, page + 2 + 12 * 9, len(data))
     path.write_bytes(data)
     pixels = read_image(path).pixels
