@@ -17,13 +17,16 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 LIMIT = 5.0  # seconds
+MEMORY = 500_000_000  # bytes more than before
+WAYS = ("whole", "boxes")
 ADDRESSES = 8 * 2**30  # bytes of address space: what claims more must be refused, not tried
 SUFFIXES = {
     **{"PNG": ".png", "PNG16": ".png", "JPEG": ".jpg", "BMP": ".bmp", "WEBP": ".webp"},
@@ -123,17 +126,37 @@ def _with_longer_numbers(data: bytes, rng: np.random.Generator) -> bytes:
     return data[: number.start()] + new + data[number.end() :]
 
 
-def put(path: Path, content: bytes | dict[str, bytes]) -> None:
+@dataclass(frozen=True)
+class Link:
+    """A link in a folder, to some other place."""
+
+    to: str
+
+
+@dataclass(frozen=True)
+class Pipe:
+    """A named pipe: whoever opens it waits for ever."""
+
+
+Content = bytes | dict[str, Any]  # of a file; or of a folder by name: bytes, links and pipes
+
+
+def put(path: Path, content: Content) -> None:
     """Write a file or a folder."""
     if isinstance(content, bytes):
         path.write_bytes(content)
         return
     for name, data in content.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
-        (path / name).write_bytes(data)
+        if isinstance(data, Link):
+            (path / name).symlink_to(data.to)
+        elif isinstance(data, Pipe):
+            os.mkfifo(path / name)
+        else:
+            (path / name).write_bytes(data)
 
 
-def mutations(kind: str, count: int, seed: int) -> Iterator[bytes | dict[str, bytes]]:
+def mutations(kind: str, count: int, seed: int) -> Iterator[Content]:
     """Yield damaged files; of a folder one file is damaged, mostly one of its headers."""
     whole, rng = sample(kind), np.random.default_rng(seed)
     for i in range(count):
@@ -149,59 +172,152 @@ def mutations(kind: str, count: int, seed: int) -> Iterator[bytes | dict[str, by
 
 def remove(path: Path) -> None:
     """Remove a file or a folder that may not be there."""
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
 
 
+class Yard:
+    """A folder in which files are tried, beside what nobody may touch: a store, a secret, a pipe."""
+
+    SECRET = b"nobody may copy this"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.outside = folder / "in", folder / "outside"
+        self.folder.mkdir()
+        (self.outside / "precious.zarr").mkdir(parents=True)
+        for name, data in sample_store("ZARR", np.full((2, 3, 16, 18), 777, np.uint16)).items():
+            (self.outside / "precious.zarr" / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.outside / "precious.zarr" / name).write_bytes(data)
+        (self.outside / "secret.txt").write_bytes(self.SECRET)
+        (self.folder / "victim.zarr").symlink_to(self.outside / "precious.zarr")
+        os.mkfifo(self.folder / "pipe.tif")
+        self.permanent = {"victim.zarr", "pipe.tif"}
+        self.was = self._state()
+
+    def _state(self) -> dict[str, bytes]:
+        files = (p for p in self.outside.rglob("*") if p.is_file())
+        return {str(p): p.read_bytes() for p in files}
+
+    def wrongs(self, output: Path) -> Iterator[str]:
+        """Say what was written outside, or brought in from there."""
+        if self._state() != self.was:
+            yield "wrote outside"
+        found = output.rglob("*") if output.is_dir() else [output]
+        if any(p.is_file() and self.SECRET in p.read_bytes() for p in found):
+            yield "copied what is outside"
+
+
 def main(kind: str, count: int, seed: int) -> dict[str, Any]:
-    """Denoise all of them, by the command's own function; say what went wrong."""
-    from symsmooth.cli.work import Job, denoise_file
-    from symsmooth.files import FileError, read_images
-    from symsmooth.methods import UNLISTED
+    """Try damaged files, whole and box by box."""
+    return examine(kind, mutations(kind, count, seed))
+
+
+def examine(kind: str, contents: Iterable[Content]) -> dict[str, Any]:
+    """Denoise all of them, by the command's own functions; say what went wrong."""
+    from symsmooth.files import FileError
 
     wrong: list[str] = []
-    tally = {"read": 0, "refused": 0}
-    job = Job("identity", UNLISTED["identity"], {}, None, "auto", 1, 0)
-    slowest = 0.0
-
-    def late(*_: object) -> None:
-        os.write(2, f"{kind}: file {number} takes longer than {LIMIT} s\n".encode())
-        os._exit(3)
-
-    signal.signal(signal.SIGALRM, late)
-    with tempfile.TemporaryDirectory() as folder:
-        for number, content in enumerate(mutations(kind, count, seed)):
-            source = Path(folder) / f"in{SUFFIXES[kind]}"
-            target = Path(folder) / f"out{SUFFIXES[kind]}"
+    tally = {"read": 0, "refused": 0, "slowest": 0.0, "extra": 0}
+    signal.signal(signal.SIGALRM, lambda *_: _late(f"{kind}: file {number}, {way}"))
+    with tempfile.TemporaryDirectory() as name:
+        yard = Yard(Path(name))
+        _warm_up(yard.folder)
+        for number, content in enumerate(contents):
+            source = yard.folder / f"in{SUFFIXES[kind]}"
+            target = yard.folder / f"out{SUFFIXES[kind]}"
             put(source, content)
-            signal.setitimer(signal.ITIMER_REAL, LIMIT)
-            start = time.perf_counter()
-            try:
-                denoise_file(source, target, job, None)
-                tally["read"] += 1
-            except FileError as error:
-                tally["refused"] += 1
-                names_file = str(error).startswith((str(source), str(target)))
-                if "\n" in str(error) or not names_file:
-                    wrong.append(f"{number}: says {error!s:.200}")
-                if target.exists():
-                    wrong.append(f"{number}: left an output")
-            except Exception as error:
-                wrong.append(f"{number}: raised {type(error).__name__}: {error!s:.200}")
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            slowest = max(slowest, time.perf_counter() - start)
-            if target.exists():
-                read_images(target)
-            if left := set(os.listdir(folder)) - {source.name, target.name}:
-                wrong.append(f"{number}: left {sorted(left)}")
-            for path in (source, target):
-                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(
-                    missing_ok=True
+            for way in WAYS:
+                told: list[str] = []
+                before = _reset_peak()
+                signal.setitimer(signal.ITIMER_REAL, LIMIT)
+                start = time.perf_counter()
+                try:
+                    _denoise(source, target, way, told)
+                    outcome = "read"
+                except FileError as error:
+                    outcome = "refused"
+                    names_file = str(error).startswith((str(source), str(target)))
+                    if "\n" in str(error) or not names_file:
+                        told.append(f"says {error!s:.200}")
+                except Exception as error:
+                    outcome = f"raised {type(error).__name__}: {error!s:.200}"
+                    told.append(outcome)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                tally["slowest"] = max(tally["slowest"], time.perf_counter() - start)
+                tally["extra"] = max(tally["extra"], _peak_bytes() - before)
+                if outcome in tally:
+                    tally[outcome] += 1
+                told += yard.wrongs(target)
+                told += _wrong_with(target, outcome)
+                told += _left(
+                    yard, source, target, kept=any("are done and kept" in t for t in told)
                 )
-    peak = _peak_bytes()
-    return {"kind": kind, **tally, "wrong": wrong, "slowest": slowest, "peak": peak}
+                wrong += [f"{number}, {way}: {t}" for t in told if "done and kept" not in t]
+                for path in [p for p in yard.folder.iterdir() if p.name not in yard.permanent]:
+                    if path != source:
+                        remove(path)
+            remove(source)
+    return {"kind": kind, **tally, "wrong": wrong, "peak": _peak_bytes()}
+
+
+def _warm_up(folder: Path) -> None:
+    """Import what is needed before time and memory are looked at."""
+    np.save(folder / "warm.npy", np.zeros((9, 9), np.uint8))
+    for end, way in (("npy", "whole"), ("tif", "boxes"), ("zarr", "boxes"), ("png", "whole")):
+        _denoise(folder / "warm.npy", folder / f"warm-out.{end}", way, [])
+    for path in folder.glob("warm*"):
+        remove(path)
+
+
+def _late(what: str) -> None:
+    os.write(2, f"{what} takes longer than {LIMIT} s\n".encode())
+    os._exit(3)
+
+
+def _denoise(source: Path, target: Path, way: str, told: list[str]) -> None:
+    """Do what the command does to a small file, or, box by box, to a large one."""
+    from symsmooth.cli import pieces
+    from symsmooth.cli.work import Job, denoise_file
+    from symsmooth.methods import UNLISTED
+
+    job = Job("identity", UNLISTED["identity"], {}, None, "auto", 1, 0)
+    pieces._LARGE = -1 if way == "boxes" else 2**28
+    with pieces.opened(source, target, "") as large:
+        if large is None:
+            denoise_file(source, target, job, None)
+        else:
+            pieces.denoise(large, target, job, None, pieces.How(False, "", told.append))
+
+
+def _wrong_with(target: Path, outcome: str) -> Iterator[str]:
+    """Say if there is an output after an error, or none, or one that cannot be read."""
+    from symsmooth.files import FileError, read_images
+
+    if target.exists() != (outcome == "read"):
+        yield f"{outcome}, yet the output is {'there' if target.exists() else 'not there'}"
+    elif target.exists():
+        try:
+            read_images(target)
+        except FileError as error:
+            yield f"wrote what cannot be read: {error!s:.200}"
+
+
+def _left(yard: Yard, source: Path, target: Path, kept: bool) -> Iterator[str]:
+    """Say what was left behind but the output, and the part of a run that can be gone on with."""
+    known = yard.permanent | {source.name, target.name}
+    if kept:
+        known |= {f".{target.name}.part", f".{target.name}.part.log"}
+    if left := {p.name for p in yard.folder.iterdir()} - known:
+        yield f"left {sorted(left)}"
+
+
+def _reset_peak() -> int:
+    """Forget how much memory was used before; return how much is used now."""
+    Path("/proc/self/clear_refs").write_text("5")
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) * 1024
 
 
 def _peak_bytes() -> int:

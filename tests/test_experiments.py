@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import symsmooth
 from symsmooth import cli
-from symsmooth.experiments import NAMES, find, gain, gain_vs_hr, main_table, paper
+from symsmooth.experiments import NAMES, find, gain, gain_vs_hr, main_table, paper, store
 from symsmooth.experiments.clusters_sigma import judge
 from symsmooth.experiments.gallery import CLASSICS, Gallery, draw, name_of, open_gallery, read_grey
 from symsmooth.experiments.measure import TASKS, view
@@ -281,6 +281,35 @@ def test_a_result_depends_on_picture_options_and_code(monkeypatch: pytest.Monkey
     keys.add(key_of(cell, gallery))
     assert len(keys) == 4
     assert key_of(dataclasses.replace(cell, cost=9.0), gallery) in keys
+
+
+def test_results_of_other_code_data_or_libraries_are_not_reused(tmp_path, monkeypatch) -> None:
+    installed = tmp_path / "symsmooth"
+    (installed / "baselines").mkdir(parents=True)
+    (installed / "pages").mkdir()
+    files = {"a.py": "1", "baselines/natural.npz": "1", "pages/page.py": "1"}
+    for name, text in files.items():
+        (installed / name).write_text(text)
+    monkeypatch.setattr(symsmooth, "__file__", str(installed / "__init__.py"))
+    digest = store.code_digest.__wrapped__
+    seen = [digest()]
+
+    def is_new() -> bool:
+        seen.append(digest())
+        return seen[-1] not in seen[:-1]
+
+    assert not is_new()
+    (installed / "pages" / "page.py").write_text("2")
+    assert not is_new()  # does not measure
+    for name in ("a.py", "baselines/natural.npz"):
+        (installed / name).write_text("2")
+        assert is_new()
+    (installed / "a.py").rename(installed / "b.py")
+    assert is_new()
+    for library in ("numpy", "scipy", "numba"):
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "version", lambda name, library=library: f"{name == library}")
+            assert is_new()
 
 
 def test_what_fails_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:

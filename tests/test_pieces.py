@@ -165,11 +165,82 @@ def test_a_run_that_is_stopped_leaves_no_output_and_can_be_gone_on_with(
     assert not out.exists()
     left = lines_in(log) - 1
     assert 9 <= left < 16
+    lock = tmp_path / ".out.zarr.part.lock"
+    assert lock.exists() == (how == signal.SIGKILL)  # who was killed holds it no more
     stages = denoise_here(path, out, monkeypatch, resume=True)
     assert len(set(stages)) < 16  # some need not be done
     assert not log.exists()
     denoise_here(path, tmp_path / "calm.zarr", monkeypatch)
     assert np.array_equal(pixels_of(out), pixels_of(tmp_path / "calm.zarr"))
+
+
+def make_input(folder: Path, end: str, pixels: np.ndarray) -> Path:
+    path = folder / f"in{end}"
+    if end == ".zarr":
+        return make_store(folder, pixels, 256)
+    if end == ".npy":
+        np.save(path, pixels)
+    else:
+        tifffile.imwrite(path, pixels, tile=(256, 256), compression="zlib")
+    return path
+
+
+@posix
+@pytest.mark.parametrize(
+    ("end", "more"),
+    [
+        (".tif", ()),
+        pytest.param(".tif", ("--resume",), marks=pytest.mark.slow),
+        (".zarr", ("--resume",)),
+        pytest.param(".zarr", (), marks=pytest.mark.slow),
+        pytest.param(".npy", (), marks=pytest.mark.slow),
+    ],
+)
+def test_a_second_run_on_one_output_is_refused_and_spoils_nothing(
+    tmp_path, monkeypatch, end, more
+) -> None:
+    path = make_input(tmp_path, end, picture(1024))
+    out, log = tmp_path / f"out{end}", tmp_path / f".out{end}.part.log"
+    arguments = (path, "-o", out, "--sigma", 20, *NLM, *more)
+    with subprocess.Popen(command(*arguments), env=ENVIRONMENT, stderr=subprocess.PIPE) as first:
+        deadline = time.monotonic() + 60
+        while lines_in(log) < 2 and first.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.002)
+        first.send_signal(signal.SIGSTOP)  # it is in the midst of it while the second comes
+        among = lines_in(log)
+        second = run(*arguments)
+        first.send_signal(signal.SIGCONT)
+        told = first.communicate(timeout=60)[1].decode()
+    assert 2 <= among < 17
+    assert (first.returncode, told) == (0, "")
+    assert second.returncode == 1
+    assert len(second.stderr.splitlines()) == 1
+    assert f"another run is writing it (process {first.pid} on " in second.stderr
+    calm = tmp_path / f"calm{end}"
+    denoise_here(path, calm, monkeypatch)
+    assert np.array_equal(read_image(out).pixels, read_image(calm).pixels)
+    assert not [p.name for p in tmp_path.iterdir() if "part" in p.name]
+
+
+def small_files() -> None:
+    """A disk with room for files of 100 kB: as good as full."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+
+@posix
+@pytest.mark.parametrize("end", [".tif", ".zarr", ".npy"])
+def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path, end) -> None:
+    path = make_input(tmp_path, end, np.random.default_rng(0).integers(0, 2**16, (600, 600), "u2"))
+    done = subprocess.run(
+        command(path, "-o", tmp_path / f"out{end}", "--method", "identity"),
+        env=ENVIRONMENT, capture_output=True, text=True, preexec_fn=small_files,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "File too large" in done.stderr
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
 def test_another_picture_is_not_gone_on_with(tmp_path, monkeypatch) -> None:

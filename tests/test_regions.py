@@ -210,6 +210,47 @@ def test_another_key_starts_afresh(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["in.tif"]
 
 
+@pytest.mark.parametrize("kind", ["tiles", "npy", "zarr"])
+def test_one_run_at_a_time_writes_a_file(tmp_path: Path, kind: str) -> None:
+    path, stored = make(tmp_path, kind)
+    out = tmp_path / f"out{path.suffix}"
+    lock = tmp_path / f".out{path.suffix}.part.lock"
+    lock.write_text("process 1 on elsewhere\n")  # of a run that is dead
+    whole = tuple(slice(0, n) for n in stored.shape)
+    with open_source(path) as source:
+        first = create_target(out, source)
+        told = rf"another run is writing it \(process {os.getpid()} on .*\); wait for it, or give"
+        with pytest.raises(FileError, match=told):
+            create_target(out, source, resume=True)
+        first.write(whole, stored)
+        first.finish()
+        create_target(out, source).abandon()
+    np.testing.assert_array_equal(read_image(out).pixels, stored)
+    assert sorted(os.listdir(tmp_path)) == sorted([path.name, out.name])
+
+
+@pytest.mark.parametrize("kind", ["tiles", "npy", "zarr"])
+def test_what_another_run_put_in_the_place_gets_no_name(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there are no locks, as on some network disks."""
+    monkeypatch.setattr("symsmooth.files._lock._try_lock", lambda handle: True)
+    path, stored = make(tmp_path, kind)
+    out = tmp_path / f"out{path.suffix}"
+    whole = tuple(slice(0, n) for n in stored.shape)
+    with open_source(path) as source:
+        first = create_target(out, source)
+        second = create_target(out, source)
+        first.write(whole, stored)
+        with pytest.raises(FileError, match="another run has replaced"):
+            first.finish()
+        first.abandon()
+        assert not out.exists()
+        second.write(whole, stored)
+        second.finish()
+    np.testing.assert_array_equal(read_image(out).pixels, stored)
+
+
 @pytest.mark.parametrize("kind", ["deflate", "npy", "zarr"])
 def test_a_failed_run_leaves_nothing_and_an_unfinished_one_gets_no_name(
     tmp_path: Path, kind: str

@@ -45,6 +45,22 @@ def test_kernels_are_kept_in_the_cache_directory(tmp_path) -> None:
     assert run(WITH_CACHE_COUNT, NUMBA_CACHE_DIR=str(tmp_path)) == "1 0"
 
 
+def test_a_damaged_cache_is_made_again(tmp_path) -> None:
+    run(TINY, NUMBA_CACHE_DIR=str(tmp_path))
+    for pattern, damage in (
+        (
+            "*.nbi",
+            lambda data: data[: len(data) // 2],
+        ),  # cut off        ("*.nbc", lambda data: b"\x93NUMPY" + data[8:]),
+    ):
+        damaged = list(tmp_path.rglob(pattern))
+        assert damaged
+        for path in damaged:
+            path.write_bytes(damage(path.read_bytes()))
+        assert run(WITH_CACHE_COUNT, NUMBA_CACHE_DIR=str(tmp_path)) == "0 1"
+    assert run(WITH_CACHE_COUNT, NUMBA_CACHE_DIR=str(tmp_path)) == "1 0"
+
+
 def test_bits_are_the_same_compiled_or_from_the_cache(tmp_path) -> None:
     """Fast arithmetic is rounded as it was compiled, and functions can be compiled in two ways."""
     code = (

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
+from numba.core.caching import FunctionCache
 
 LOG2E = np.float32(1.4426950408889634)
 
@@ -27,6 +29,19 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "symsmooth"
 
 
+class _MendedCache(FunctionCache):
+    """Numba's cache; a damaged file in it is as good as none: it is forgotten and compiled again."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return a compiled kernel, or None if there is none that can be read."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # a pickle that was cut off or written over can raise anything
+            with suppress(OSError):
+                self.flush()
+            return None
+
+
 def _compiled(**more: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator: compile when first called, keep the result on disk if there is a place.
 
@@ -38,7 +53,9 @@ def _compiled(**more: Any) -> Callable[[Callable[..., Any]], Any]:
         elsewhere = numba.config.CACHE_DIR  # looked at while decorating only
         try:
             numba.config.CACHE_DIR = str(cache_folder())
-            return numba.njit(cache=True, **_OPTIONS, **more)(function)
+            kernel = numba.njit(**_OPTIONS, **more)(function)
+            kernel._cache = _MendedCache(function)
+            return kernel
         except (RuntimeError, OSError):  # nowhere to write, or no home: compile in each process
             return numba.njit(**_OPTIONS, **more)(function)
         finally:

@@ -124,7 +124,7 @@ def denoise(source: Source, target: Path, job: Job, progress: Progress | None, h
                     _here(plan, result, todo, progress)
                 else:
                     client.run(plan, result, todo, progress)
-            result.finish(f"symsmooth {__version__}: {job.method}, noise {noise}, in boxes")
+                result.finish(f"symsmooth {__version__}: {job.method}, noise {noise}, in boxes")
     told, doubtful = _tell_of(plan, job)
     chosen = {name: value for name, value in job.options.items() if name != "noise"}
     parameters = {**chosen, "boxes": len(boxes)}

@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 import symsmooth
@@ -16,6 +17,8 @@ from .model import Cell, Result
 
 _OURS = ("experiments", "pages", "cli", "web")  # what does not change a measurement
 _MEASURING = ("measure.py", "centred.py")
+_KINDS = ("*.py", "*.npz")  # code, and the priors it comes with
+_LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Store:
 
 
 def key_of(cell: Cell, gallery: Gallery) -> str:
-    """Return the name of a cell's result: task, picture's content, options, and our code."""
+    """Return the name of a cell's result: task, picture's content, options, and what measures it."""
     told = [cell.task, gallery.digests[cell.picture], dict(cell.options), code_digest()]
     text = json.dumps(told, sort_keys=True)
     return f"{cell.task}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
@@ -52,11 +55,17 @@ def key_of(cell: Cell, gallery: Gallery) -> str:
 
 @cache
 def code_digest() -> str:
-    """Return a short name of the code that measures: results of other code are not reused."""
+    """Return a short name of what measures: our code, its data, and the libraries that compute.
+
+    Results of others are not reused.
+    """
     root = Path(symsmooth.__file__).parent
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
+    for name in _LIBRARIES:
+        digest.update(f"{name} {version(name)}\n".encode())
+    for path in sorted(path for kind in _KINDS for path in root.rglob(kind)):
         parts = path.relative_to(root).parts
         if parts[0] not in _OURS or (parts[0] == "experiments" and parts[-1] in _MEASURING):
-            digest.update(path.read_bytes())
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest.update(f"{'/'.join(parts)} {content}\n".encode())
     return digest.hexdigest()[:16]

@@ -27,10 +27,11 @@ from ._base import (
     FileError,
     ImageFile,
     one_line,
-    reading_at_most,
+    quietly,
     replacing,
     replacing_folder,
 )
+from ._claims import reading_at_most
 
 __all__ = [
     "FileError",
@@ -108,7 +109,8 @@ def read_images(path: str | os.PathLike[str]) -> list[ImageFile]:
     file = Path(path)
     try:
         format = sniff(file)
-        images: list[ImageFile] = _module(format).read(file, format)
+        with quietly():
+            images: list[ImageFile] = _module(format).read(file, format)
         return images
     except FileError as error:
         raise FileError(f"{file}: {error}") from error
@@ -210,7 +212,7 @@ def write_images(path: str | os.PathLike[str], images: Sequence[ImageFile], note
     format = format_of(file)
     opened: Any = replacing_folder if format == "ZARR" else replacing
     try:
-        with opened(file) as place:
+        with opened(file) as place, quietly():
             _module(format).write(place, images, format, note)
     except Exception as error:
         raise FileError(f"{file}: cannot be written: {one_line(error)}") from error

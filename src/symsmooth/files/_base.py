@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
@@ -20,10 +21,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 CHANNELS = "SC"  # letters of a channel axis: samples of a pixel, or planes
-_LARGE = 2**30  # bytes from which the declared size must be likely for the size of the file
-_BEST_COMPRESSION = 1100  # deflate reaches 1032
-_MOST: ContextVar[list[int] | None] = ContextVar("most", default=None)  # bytes in all, bytes left
-_QUIET = threading.RLock()  # Python's warning filters are shared by all threads
+_QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
 class FileError(ValueError):
@@ -127,62 +125,6 @@ def native(pixels: Array) -> Array:
     return np.array(pixels, dtype=pixels.dtype.newbyteorder("="), order="C")
 
 
-@contextmanager
-def reading_at_most(n_bytes: int) -> Iterator[None]:
-    """Refuse, in this thread, files whose pixels would take more, before they are unpacked.
-
-    Parameters
-    ----------
-    n_bytes : int
-        Bytes of all pixels that are read within.
-
-    Examples
-    --------
-    >>> import numpy as np, tempfile, os
-    >>> from symsmooth.files import read_image
-    >>> path = os.path.join(tempfile.mkdtemp(), "a.npy")
-    >>> np.save(path, np.zeros((4, 5)))
-    >>> with reading_at_most(160):
-    ...     read_image(path).pixels.shape
-    (4, 5)
-    """
-    token = _MOST.set([n_bytes, n_bytes])
-    try:
-        yield
-    finally:
-        _MOST.reset(token)
-
-
-def check_most(n_bytes: int) -> None:
-    """Refuse pixels beyond what :func:`reading_at_most` leaves for them."""
-    most = _MOST.get()
-    if most is None:
-        return
-    most[1] -= n_bytes
-    if most[1] < 0:
-        raise FileError(
-            f"unpacks to more than the {most[0] / 1e6:.0f} MB of pixels allowed here; cut it"
-        )
-
-
-def check_claim(n_bytes: int, stored: int) -> None:
-    """Refuse pixels that cannot come from a file of that size, or that memory cannot hold."""
-    check_most(n_bytes)
-    if n_bytes > max(_LARGE, _BEST_COMPRESSION * stored):
-        raise FileError(f"claims {n_bytes} bytes of pixels in a file of {stored}: damaged")
-    if n_bytes > memory():
-        raise FileError(
-            f"holds {n_bytes / 2**30:.1f} GB of pixels, more than memory; cut it, or make it a Zarr"
-        )
-
-
-def memory() -> int:
-    """Return the bytes of memory of this machine, or a guess where it does not tell."""
-    with suppress(AttributeError, ValueError, OSError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return 16 * 2**30
-
-
 def one_line(error: BaseException) -> str:
     """Return an exception's message on one line, or its name if it has none."""
     if isinstance(error, KeyError):
@@ -190,12 +132,47 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
+class _WhileQuiet:
+    """Takes the place of the pattern in a filter of warnings: matches within :func:`quietly` only."""
+
+    def match(self, text: str) -> bool:
+        """Whether a warning is one of a decoder's."""
+        return _QUIET.get()
+
+
+_IGNORED: Any = ("ignore", _WhileQuiet(), Warning, None, 0)
+_FILTERS = threading.Lock()
+
+
+def _put_first(entry: Any) -> None:
+    """Move a filter of warnings before those that others have added since."""
+    with _FILTERS:
+        filters: Any = warnings.filters
+        if not filters or filters[0] is not entry:
+            with suppress(ValueError):
+                filters.remove(entry)
+            filters.insert(0, entry)
+
+
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Keep a decoder's warnings from the user: what matters is raised as an error."""
-    with _QUIET, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    """Keep a decoder's warnings from the user: what matters is raised as an error.
+
+    The filters of warnings belong to the whole process.  They are not swapped here, which threads
+    would undo for each other: one filter stays among them and looks at the thread that warns (and
+    those that work for it: context variables follow tasks of asyncio).
+    """
+    if getattr(sys.flags, "context_aware_warnings", False):  # Python 3.14: each thread has its own
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+        return
+    _put_first(_IGNORED)
+    token = _QUIET.set(True)
+    try:
         yield
+    finally:
+        _QUIET.reset(token)
 
 
 def temporary_name(final: Path) -> Path:

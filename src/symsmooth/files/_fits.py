@@ -14,7 +14,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from astropy.io import fits
 
-from ._base import Array, FileError, ImageFile, check_claim, native, quietly
+from ._base import Array, FileError, ImageFile, native
+from ._claims import check_claim
 
 _BLOCK = 2880
 _UNSIGNED = {8: -(2**7), 16: 2**15, 32: 2**31, 64: 2**63}  # BZERO by BITPIX; 8: signed bytes
@@ -26,17 +27,12 @@ _WIDTH = 72  # letters of a HISTORY card
 def read(path: Path, format: str) -> list[ImageFile]:
     """Read all images; what is not an image goes into the details of the first."""
     options: Any = {"do_not_scale_image_data": True, "disable_image_compression": False}
-    with (
-        quietly(),
-        open(path, "rb") as handle,
-        fits.open(handle, memmap=False, **options) as opened,
-    ):
-        size = path.stat().st_size
+    with open(path, "rb") as handle, fits.open(handle, memmap=False, **options) as opened:
+        check_claim(sum(_claimed(hdu) for hdu in opened if _is_image(hdu)), path.stat().st_size)
         parts: list[bytes | None] = []
         images: list[ImageFile] = []
         for hdu in opened:
             if _is_image(hdu):
-                check_claim(_claimed(hdu), size)
                 images.append(_read_image(hdu, format))
                 parts.append(None)
             else:
@@ -140,13 +136,12 @@ def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str)
     """Write the parts of the file in their order, images with their new pixels."""
     parts = images[0].details.get("parts") if images[0].format == "FITS" else None
     waiting = iter(images)
-    with quietly():
-        for part in parts or [None] * len(images):
-            if part is not None:
-                handle.write(part)
-                continue
-            image = next(waiting)
-            handle.write(_coded(image, note) if image.format == "FITS" else _fresh(image, note))
+    for part in parts or [None] * len(images):
+        if part is not None:
+            handle.write(part)
+            continue
+        image = next(waiting)
+        handle.write(_coded(image, note) if image.format == "FITS" else _fresh(image, note))
 
 
 def _coded(image: ImageFile, note: str) -> bytes:

@@ -9,12 +9,21 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from ._base import FileError
+
 SOFTWARE = 305
 _ASCII = 2
+_SUB_DIRECTORIES = 330
+_SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}  # else 1
+_PLACES = {4: "I", 13: "I", 16: "Q", 18: "Q"}  # types that hold offsets
+_MOST_DIRECTORIES = 250_000
+_MOST_KINDS = 250
+_OF_LAYOUT = (256, 257, 258, 259, 262, 277, 278, 284, 317, 322, 323, 339, 32997, 32998)
 
 
 @dataclass(frozen=True)
@@ -100,6 +109,76 @@ def _first_directory(handle: BinaryIO) -> tuple[Layout, int]:
 
 
 Entry = tuple[int, int, int, bytes]
+
+
+def check_directories(handle: BinaryIO) -> int:
+    """Follow every directory of a TIFF to the next and to those below it; return how many pages there are.
+
+    Whoever follows a chain that leads back to itself never ends; it is refused here.  One that leads
+    nowhere ends there.
+    """
+    return sum(is_page for _, entries, is_page in _walk(handle) if entries is not None)
+
+
+def occupied(handle: BinaryIO) -> list[tuple[int, int]] | None:
+    """Return where a TIFF holds something other than pixels: (offset, bytes) of header, tags, values.
+
+    None if a chain leads nowhere: once the file grows, something might be there.
+    """
+    layout, _ = _first_directory(handle)
+    found = [(0, 16 if layout.big else 8)]
+    for at, entries, _ in _walk(handle):
+        if entries is None:
+            return None
+        size = struct.calcsize(layout.number) + len(entries) * struct.calcsize(layout.entry)
+        found.append((at, size + layout.room))
+        for _, kind, count, value in entries:
+            if count * _SIZES.get(kind, 1) > layout.room:
+                place = struct.unpack(layout.offset, value)[0]
+                found.append((place, count * _SIZES.get(kind, 1)))
+    return found
+
+
+def _walk(handle: BinaryIO) -> Iterator[tuple[int, list[Entry] | None, bool]]:
+    """Yield each directory: where it is, its entries (None: damaged), whether it is a page or below one."""
+    layout, first = _first_directory(handle)
+    waiting, seen, kinds = [(first, True)], set(), set()
+    while waiting:
+        at, is_page = waiting.pop()
+        if at in seen:
+            raise FileError("has a directory that leads back to an earlier one: damaged")
+        seen.add(at)
+        if len(seen) > _MOST_DIRECTORIES:
+            raise FileError(f"has more than {_MOST_DIRECTORIES} pages; split it")
+        try:
+            entries, following = _read_directory(handle, layout, at)
+        except (ValueError, OSError, OverflowError, struct.error):
+            yield at, None, is_page  # the chain ends here
+            continue
+        kinds.add(tuple(entry for entry in entries if entry[0] in _OF_LAYOUT and entry[2] == 1))
+        if len(kinds) > _MOST_KINDS:  # each is compared with all the others
+            raise FileError(f"holds images of more than {_MOST_KINDS} sizes; split it")
+        yield at, entries, is_page
+        for entry in entries:
+            if entry[0] == _SUB_DIRECTORIES:
+                waiting += [(below, False) for below in _offsets(handle, layout, entry)]
+        after = struct.unpack(layout.offset, following)[0]
+        if after and is_page:  # those below are listed by the page, whatever they say follows them
+            waiting.append((after, True))
+
+
+def _offsets(handle: BinaryIO, layout: Layout, entry: Entry) -> list[int]:
+    """Return the places that an entry holds: offsets of 4 or 8 bytes."""
+    _, kind, count, value = entry
+    form = _PLACES.get(kind)
+    if form is None or count > _MOST_DIRECTORIES:
+        return []
+    size = count * struct.calcsize(layout.order + form)
+    if size > layout.room:
+        handle.seek(struct.unpack(layout.offset, value)[0])
+        value = handle.read(size)
+    whole = len(value[:size]) // struct.calcsize(layout.order + form)
+    return [n for n in struct.unpack_from(f"{layout.order}{whole}{form}", value) if n]
 
 
 def _read_directory(handle: BinaryIO, layout: Layout, at: int) -> tuple[list[Entry], bytes]:

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from PIL import Image
 
-from ._base import Array, ImageFile, quietly
+from ._base import Array, ImageFile
 from ._ifd import exif_with_software
 
 _JFIF, _EXIF_XMP, _ADOBE, _COMMENT = 0xE0, 0xE1, 0xEE, 0xFE
@@ -56,7 +56,7 @@ def write(handle: BinaryIO, pixels: Array, image: ImageFile, note: str) -> None:
 
 def _decodes_to(coded: bytes, pixels: Array) -> bool:
     """Whether these pixels are what the coded data stand for."""
-    with quietly(), Image.open(io.BytesIO(coded), formats=["JPEG"]) as opened:
+    with Image.open(io.BytesIO(coded), formats=["JPEG"]) as opened:
         stored = np.asarray(opened)
     return np.array_equal(stored.reshape(*stored.shape[:2], -1), pixels)
 

@@ -13,15 +13,36 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ._base import Array, FileError, ImageFile, check_most, native
+from ._base import Array, FileError, ImageFile, native
+from ._claims import check_claim
 
 
 def read(path: Path, format: str) -> list[ImageFile]:
-    """Read one array; the memory map checks the declared size against the file's."""
-    stored = np.lib.format.open_memmap(path, mode="r")
-    check_most(stored.nbytes)
-    pixels = native(stored)
+    """Read one array."""
+    pixels = native(open_mapped(path))
     return [ImageFile(pixels, guess_channel_axis(pixels.shape), None, format)]
+
+
+def open_mapped(path: Path, *, whole: bool = True) -> Array:
+    """Open an array where it is, once its file is known to be as long as the array."""
+    with open(path, "rb") as handle:
+        version = np.lib.format.read_magic(handle)
+        if version == (1, 0):
+            shape, _, dtype = np.lib.format.read_array_header_1_0(handle)
+        elif version == (2, 0):
+            shape, _, dtype = np.lib.format.read_array_header_2_0(handle)
+        else:
+            raise FileError(f"is a .npy of version {version[0]}; save it as integers or floats")
+        n_bytes, start = dtype.itemsize, handle.tell()
+    if dtype.kind not in "uif":
+        raise FileError(f"holds {dtype} values; save it as integers or floats")
+    for n in shape:
+        n_bytes *= int(n)
+    stored = path.stat().st_size
+    if n_bytes > stored - start or min(shape, default=1) < 0:
+        raise FileError(f"claims {n_bytes} bytes of pixels in a file of {stored}: damaged")
+    check_claim(n_bytes, stored, whole=whole)
+    return np.lib.format.open_memmap(path, mode="r")
 
 
 def guess_channel_axis(shape: Sequence[int]) -> int | None:

@@ -16,11 +16,13 @@ import numpy as np
 from PIL import Image
 
 from . import _jpeg, _png
-from ._base import Array, FileError, ImageFile, check_most, native, quietly
+from ._base import Array, FileError, ImageFile, native
+from ._claims import check_claim, check_scans
 from ._ifd import exif_with_software
 
 _LONGEST = {"JPEG": 65500, "WEBP": 16383}
 _WITH_ALPHA = ("PNG", "WEBP")
+_BEST_COMPRESSION = {"WEBP": 100_000}  # plain surfaces take next to nothing; others as deflate
 _WITH_EXIF = ("PNG", "JPEG", "WEBP")
 _ORIENTATION = 0x0112
 _UNTURN = {6: 8, 8: 6}  # the others undo themselves
@@ -29,31 +31,40 @@ _UNTURN = {6: 8, 8: 6}  # the others undo themselves
 def read(path: Path, format: str) -> list[ImageFile]:
     """Read one picture and split off its alpha channel."""
     depth, colour_type = _png.header(path) if format == "PNG" else (8, 2)
-    with quietly():
-        try:
-            with Image.open(path, formats=[format]) as opened:
-                if getattr(opened, "n_frames", 1) > 1 and opened.format != "MPO":
-                    raise FileError("is an animation; save its frames as files of their own")
-                samples = 4 if opened.mode in ("P", "PA") else len(opened.getbands())
-                check_most(opened.width * opened.height * samples * max(depth, 8) // 8)
-                if depth == 16 and colour_type != 0:
-                    stored = _png.read_deep(opened, colour_type)
-                    split = _split_samples(stored, has_alpha=colour_type != 2)
-                else:
-                    opened.load()
-                    split = _split(_plain_mode(opened))
-                details = _metadata(opened)
-        except Image.DecompressionBombError as error:
-            raise FileError("has more pixels than is safe to open; save it as TIFF") from error
+    coded = path.read_bytes() if format == "JPEG" else b""
+    check_scans(coded)
+    try:
+        with Image.open(path, formats=[format]) as opened:
+            if getattr(opened, "n_frames", 1) > 1 and opened.format != "MPO":
+                raise FileError("is an animation; save its frames as files of their own")
+            _check_size(opened, depth, path.stat().st_size)
+            if depth == 16 and colour_type != 0:
+                stored = _png.read_deep(opened, colour_type)
+                split = _split_samples(stored, has_alpha=colour_type != 2)
+            else:
+                opened.load()
+                split = _split(_plain_mode(opened))
+            details = _metadata(opened)
+    except Image.DecompressionBombError as error:
+        raise FileError("has more pixels than is safe to open; save it as TIFF") from error
     if format == "PNG":
         details |= _png.read_chunks(path) | {"kind": (depth, colour_type)}
     elif format == "JPEG":
-        details["coded"] = path.read_bytes()
+        details["coded"] = coded
     pixels, alpha = (
         None if part is None else _turned(part, details["orientation"]) for part in split
     )
     assert pixels is not None
     return [ImageFile(pixels, 2 if pixels.ndim == 3 else None, alpha, format, details)]
+
+
+def _check_size(opened: Image.Image, depth: int, stored: int) -> None:
+    """Refuse a picture that is larger than its file can be."""
+    packed = opened.mode in ("P", "PA", "1")  # unpacked from as little as a bit a pixel
+    samples = 4 if opened.mode in ("P", "PA") else len(opened.getbands())
+    n_bytes = opened.width * opened.height * samples * max(depth, 8) // 8
+    best = _BEST_COMPRESSION.get(str(opened.format), 1100) * (32 if packed else 1)
+    check_claim(n_bytes, stored, best=best)
 
 
 def _metadata(opened: Image.Image) -> dict[str, Any]:

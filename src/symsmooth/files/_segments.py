@@ -8,6 +8,7 @@ that say where segments are and how long are corrected.
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import os
 import struct
@@ -19,6 +20,7 @@ import numpy as np
 import tifffile
 
 from ._base import Array, FileError
+from ._ifd import occupied
 from ._pyramid import Box
 
 Skeleton = tuple[int, list[tuple[int, bytes]]]  # size of the file; what is where between pixels
@@ -82,11 +84,18 @@ def ranges(level: Any) -> list[tuple[int, int]]:
     ]
 
 
-def gaps(levels: Sequence[Any], size: int) -> list[tuple[int, int]] | None:
-    """Return the parts of a file (start, end) between pixels; None if segments overlap."""
-    found, at = [], 0
-    for start, count in sorted(spot for level in levels for spot in ranges(level)):
-        if start < at:
+def gaps(levels: Sequence[Any], handle: BinaryIO, size: int) -> list[tuple[int, int]] | None:
+    """Return the parts of a file (start, end) between pixels.
+
+    None if segments overlap each other, or the tags: other pixels would damage these.
+    """
+    tags = occupied(handle)
+    if tags is None:
+        return None
+    found, at, kept = [], 0, _Spans(tags)
+    pixels = sorted(spot for level in levels for spot in ranges(level))
+    for start, count in pixels:
+        if start < at or kept.touch(start, start + count):
             return None
         if start > at:
             found.append((at, start))
@@ -96,9 +105,23 @@ def gaps(levels: Sequence[Any], size: int) -> list[tuple[int, int]] | None:
     return found
 
 
+class _Spans:
+    """Parts of a file, to be asked whether another part touches any of them."""
+
+    def __init__(self, spans: Sequence[tuple[int, int]]) -> None:
+        ordered = sorted(spans)
+        self._starts = [start for start, _ in ordered]
+        ends = [start + count for start, count in ordered]
+        self._ends = list(itertools.accumulate(ends, max))  # of all that start no later
+
+    def touch(self, start: int, end: int) -> bool:
+        before = bisect.bisect_left(self._starts, end)
+        return before > 0 and self._ends[before - 1] > start
+
+
 def take_skeleton(handle: BinaryIO, levels: Sequence[Any], size: int) -> Skeleton | None:
     """Return all of a file but its pixels; None if it cannot be taken apart."""
-    between = gaps(levels, size)
+    between = gaps(levels, handle, size)
     if between is None:
         return None
     pieces = []
@@ -139,6 +162,14 @@ def count_segments(page: Any) -> int:
     for n in _pieces(page)[1]:
         count *= int(n)
     return count
+
+
+def segment_bytes(page: Any) -> int:
+    """Return the bytes of a segment's pixels, those beyond the border among them."""
+    size = int(page.dtype.itemsize)
+    for n in _pieces(page)[0]:
+        size *= int(n)
+    return size
 
 
 class Segments:

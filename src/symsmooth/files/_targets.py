@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _module
-from ._base import Array, FileError, put_in_place
+from ._base import Array, FileError, one_line, put_in_place, replacing
 from ._ifd import add_software
+from ._lock import Lock
 from ._pyramid import Box, build
 
 if TYPE_CHECKING:
@@ -50,7 +52,15 @@ class Target:
         self.dtype: np.dtype[Any] = pixels.dtype.newbyteorder("=")
         self.chunks: tuple[int, ...] = tuple(getattr(pixels, "chunks", None) or self.shape)
         self._part, self._log, self._resume = part, log, resume
+        self._identity = _identity(part, log)
+        self._lock: Lock | None = None
+        self._over = False  # finished or abandoned
         self._done = {tuple(map(tuple, line["box"])) for line in lines_of(log) if "box" in line}
+
+    def hold(self, lock: Lock) -> Target:
+        """Keep a lock on the name until the target is finished, closed or abandoned."""
+        self._lock = lock
+        return self
 
     @property
     def key(self) -> object:
@@ -81,21 +91,45 @@ class Target:
         covered = sum(int(np.prod([b - a for a, b in key])) for key in self._done)
         if covered != int(np.prod(self.shape)):
             raise FileError(f"{self.path}: not all of it was written; give all boxes")
-        self._complete(note)
+        self._check_identity()
+        try:
+            self._complete(note)
+        except Exception as error:  # of the disk, or of tags that are damaged
+            raise FileError(f"{self.path}: cannot be written: {one_line(error)}") from error
+        self._check_identity()
         put_in_place(self._part, Path(os.path.realpath(self.path)))
         self._log.unlink(missing_ok=True)
+        self._over = True
+        self.close()
+
+    def _check_identity(self) -> None:
+        """Refuse to name a file that has come into the place of the one that was written."""
+        if _identity(self._part, self._log) != self._identity:
+            raise FileError(
+                f"{self.path}: another run has replaced what this one wrote; run it again alone"
+            )
 
     def _complete(self, note: str) -> None:
         """Do what is left to do when all pixels are there."""
 
+    def _let_go(self) -> None:
+        """Close the files."""
+
     def close(self) -> None:
         """Let go of the files; what was written stays under its hidden name."""
+        self._let_go()
+        if self._lock is not None:
+            self._lock.release()
 
     def abandon(self) -> None:
         """Remove what was written."""
+        self._let_go()
+        ours = _identity(self._part, self._log) == self._identity  # else they are another run's
+        if ours and not self._over:
+            remove(self._part)
+            remove(self._log)
+        self._over = True
         self.close()
-        remove(self._part)
-        remove(self._log)
 
     def __enter__(self) -> Target:
         return self
@@ -108,7 +142,7 @@ class Target:
     ) -> None:
         whole = False
         try:
-            if kind is None and self._part.exists():
+            if kind is None and not self._over:
                 self.finish()
             whole = kind is None
         finally:
@@ -128,19 +162,19 @@ class TiffTarget(Target):
     """A TIFF: a copy of the source's skeleton, or a plain tiled file, with segments written into it."""
 
     def __init__(self, path: Path, part: Path, log: Path, resume: bool, how: str) -> None:
-        import tifffile
-
         from ._segments import Segments
-        from ._tiff import whole_series
+        from ._tiff import open_tiff, whole_series
 
-        self._handle = open(part, "r+b")  # noqa: SIM115  (closed when finished or abandoned)
-        self._tiff = tifffile.TiffFile(part)
-        self._series, self._how = whole_series(self._tiff)[0], how
-        segments = Segments(self._series, self._handle, blank=True)
-        for line in lines_of(log):
-            segments.moved |= {(p, i): (at, n) for p, i, at, n in line.get("moved", [])}
-        self._logged = set(segments.moved.items())
-        super().__init__(path, segments, part, log, resume)
+        with ExitStack() as opened:
+            self._handle = opened.enter_context(open(part, "r+b"))
+            self._tiff = opened.enter_context(open_tiff(part))
+            self._series, self._how = whole_series(self._tiff)[0], how
+            segments = Segments(self._series, self._handle, blank=True)
+            for line in lines_of(log):
+                segments.moved |= {(p, i): (at, n) for p, i, at, n in line.get("moved", [])}
+            self._logged = set(segments.moved.items())
+            super().__init__(path, segments, part, log, resume)
+            opened.pop_all()  # closed when finished or abandoned
 
     def _keep_log(self, box: Box) -> None:
         """Say where segments went before saying that the box is done."""
@@ -165,10 +199,9 @@ class TiffTarget(Target):
             add_software(self._handle, note)
         self._handle.flush()
         os.fsync(self._handle.fileno())
-        self.close()
+        self._let_go()
 
-    def close(self) -> None:
-        """Let go of the file; what was written stays under its hidden name."""
+    def _let_go(self) -> None:
         self._tiff.close()
         self._handle.close()
 
@@ -224,7 +257,8 @@ def _make_tiff(part: Path, source: Source) -> None:
     series = source.details.get("series")
     between = None
     if series is not None and all(map(can_rewrite, series.levels)):
-        between = gaps(series.levels, source.path.stat().st_size)
+        with open(source.path, "rb") as original:
+            between = gaps(series.levels, original, source.path.stat().st_size)
     with open(part, "wb") as handle:
         if between is None:
             empty(handle, source.shape, source.dtype, source.axes)
@@ -258,7 +292,11 @@ def _open_tiff_target(file: Path, part: Path, log: Path, resume: bool, source: S
     from ._tiff import pyramid
 
     how = pyramid(source.details["series"]) if "series" in source.details else "mean"
-    return TiffTarget(file, part, log, resume, how)
+    target = TiffTarget(file, part, log, resume, how)
+    if (target.shape, target.dtype) != (source.shape, source.dtype):
+        target.close()
+        raise FileError("the input stores pixels in the place of its metadata: damaged")
+    return target
 
 
 def _open_npy_target(file: Path, part: Path, log: Path, resume: bool, source: Source) -> Target:
@@ -280,9 +318,28 @@ def _reserve(part: Path) -> None:
         os.posix_fallocate(handle.fileno(), 0, part.stat().st_size)
 
 
+def _identity(part: Path, log: Path) -> tuple[object, ...] | None:
+    """Return what tells a file and its log from others of the same name; None if there is none.
+
+    A file system may give a number again once its file is removed: so the log has one of its own.
+    """
+    try:
+        about = part.stat()
+    except FileNotFoundError:
+        return None
+    return about.st_dev, about.st_ino, next(iter(lines_of(log)), {}).get("run")
+
+
 def _key(box: Box) -> tuple[tuple[int, int], ...]:
     """Return a box as plain numbers."""
     return tuple((int(part.start), int(part.stop)) for part in box)
+
+
+def begin(log: Path, lines: Sequence[dict[str, Any]]) -> None:
+    """Write a log that is this run's from now on: what it is, then what was done before."""
+    first = {**lines[0], "run": secrets.token_hex(8)}
+    with replacing(log) as handle:
+        handle.write(b"".join(json.dumps(line).encode() + b"\n" for line in [first, *lines[1:]]))
 
 
 def append(log: Path, line: dict[str, Any]) -> None:

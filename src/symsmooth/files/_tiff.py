@@ -7,21 +7,34 @@ was; only what that cannot be done for (palettes, bits, JPEG inside, other forma
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import logging
+import lzma
+import math
 import struct
-from collections.abc import Sequence
-from contextlib import suppress
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
+from xml.etree import ElementTree
 
 import numpy as np
 import tifffile
 
-from ._base import Array, FileError, ImageFile, channels_of, check_claim, native, quietly
-from ._ifd import add_software
+from ._base import Array, FileError, ImageFile, channels_of, native
+from ._claims import check_claim, check_scans, check_stream
+from ._ifd import add_software, check_directories
 from ._pyramid import build, how_reduced
-from ._segments import Segments, can_rewrite, count_segments, put_skeleton, take_skeleton
+from ._segments import (
+    Segments,
+    can_rewrite,
+    count_segments,
+    put_skeleton,
+    segment_bytes,
+    take_skeleton,
+)
 
 logging.getLogger("tifffile").addHandler(logging.NullHandler())  # its complaints become errors
 
@@ -29,6 +42,7 @@ _UNASSOCIATED = 2  # ExtraSamples: alpha that colour was not multiplied with
 _ALPHA = (1, _UNASSOCIATED)
 _PHOTOMETRIC = {0: "miniswhite", 1: "minisblack", 2: "rgb", 3: "palette", 5: "separated", 6: "rgb"}
 _JPEG = (6, 7)  # its two compression tags
+_PLANAR = {1: "contig", 2: "separate"}  # samples of a pixel together, or planes of them
 _TEXTS = (
     269,
     271,
@@ -40,14 +54,19 @@ _TEXTS = (
     33432,
 )  # tags that are plain text, kept when written anew
 _INCH, _CENTIMETRE = 2, 3
+_OF_PLANES = ("PlaneCount", "NumPlanes", "IFD", "SamplesPerPixel")
+_FEW_PLANES, _PLANES_A_PAGE = 1000, 100
+_HAS_CODECS = importlib.util.find_spec("imagecodecs") is not None  # its decoders know a limit
+_UNPACKERS: dict[int, Any] = {
+    8: zlib.decompressobj, 32946: zlib.decompressobj, 34925: lzma.LZMADecompressor,
+}  # fmt: skip
+_SPARE = 2**16  # bytes that a segment may be longer than its pixels
 
 
 def read(path: Path, format: str) -> list[ImageFile]:
     """Read the images and stacks in the file."""
-    with quietly(), tifffile.TiffFile(path) as tiff:
-        found = whole_series(tiff)
-        for series in found:
-            _check_sizes(series)
+    with open_tiff(path) as tiff:
+        found = checked_series(tiff)
         images = [_read_series(series, path, format) for series in found]
         levels = [level for series in found for level in series.levels]
         skeleton = None
@@ -56,6 +75,60 @@ def read(path: Path, format: str) -> list[ImageFile]:
                 skeleton = take_skeleton(handle, levels, tiff.filehandle.size)
     images[0].details["skeleton"] = skeleton  # type: ignore[index]
     return images
+
+
+def open_tiff(file: Path | BinaryIO) -> tifffile.TiffFile:
+    """Open a file whose directories come to an end, without any other file that it may name."""
+    with open(file, "rb") if isinstance(file, Path) else nullcontext(file) as handle:
+        n_pages = check_directories(handle)
+        handle.seek(0)
+    alone: Any = {"_multifile": False, "is_mmstack": False, "is_ndtiff": False}
+    tiff = tifffile.TiffFile(file, **alone)
+    try:
+        _check_ome(tiff, n_pages)
+    except BaseException:
+        tiff.close()
+        raise
+    return tiff
+
+
+def _check_ome(tiff: tifffile.TiffFile, n_pages: int) -> None:
+    """Refuse OME metadata that speak of other files, or of more planes than there can be."""
+    if not tiff.is_ome:
+        return
+    try:
+        elements = list(ElementTree.fromstring(tiff.ome_metadata or "").iter())
+    except ElementTree.ParseError:
+        return  # nor can tifffile, which takes the pages as they are
+    files = {e.attrib["FileName"] for e in elements if "FileName" in e.attrib}
+    planes = max((_claimed_planes(element.attrib) for element in elements), default=0)
+    if len(files) < 2 and planes > max(_FEW_PLANES, _PLANES_A_PAGE * n_pages):
+        raise FileError(f"claims {planes} planes and has {n_pages} pages: damaged")
+    if len(files) > 1 or (files and tiff.series[0].kind != "ome"):
+        raise FileError("is one of several files of an image; save the image as one file")
+
+
+def _claimed_planes(attributes: Mapping[str, str]) -> int:
+    """Return how many planes an element of OME-XML speaks of."""
+    sizes = [int(attributes.get(f"Size{axis}", 1)) for axis in "CZT"]
+    named = [int(attributes.get(name, 0)) for name in _OF_PLANES]
+    return max(math.prod(sizes), *named)
+
+
+def checked_series(tiff: tifffile.TiffFile, *, whole: bool = True) -> list[Any]:
+    """Return the images of a file, all of whose claims are possible."""
+    found = whole_series(tiff)
+    size = tiff.filehandle.size
+    levels = [level for series in found for level in series.levels]
+    for level in levels:
+        if int(level.keyframe.planarconfig) not in _PLANAR:
+            raise FileError("says nothing known of how its samples are stored: damaged")
+        check_claim(level.nbytes, size, piece=segment_bytes(level.keyframe), whole=False)
+        _check_pages(level, size)
+    check_claim(sum(level.nbytes for level in levels), size, whole=whole)
+    for level in levels:
+        _check_segments(level, tiff.filehandle)
+    return found
 
 
 def whole_series(tiff: tifffile.TiffFile) -> list[Any]:
@@ -85,7 +158,7 @@ def _read_series(series: Any, path: Path, format: str) -> ImageFile:
     details = {
         "axes": axes,
         "photometric": photometric,
-        "planarconfig": page.planarconfig.name.lower() if "S" in axes else None,
+        "planarconfig": _PLANAR[int(page.planarconfig)] if "S" in axes else None,
         "extrasamples": tuple(int(kind) for kind in page.extrasamples),
         "as_stored": as_stored,
         "inverted": inverted,
@@ -123,36 +196,51 @@ def _metadata(page: Any) -> dict[str, Any]:
     return found
 
 
+def name_of(value: Any) -> str:
+    """Return the name of what a tag says, or its number if it has none."""
+    return str(getattr(value, "name", value))
+
+
 def _photometric(page: Any) -> str:
     """Return what the pixels mean; a JPEG inside is decoded to RGB from whatever it was."""
     stored = int(page.photometric)
     if stored not in _PHOTOMETRIC or (stored == 6 and int(page.compression) not in _JPEG):
-        raise FileError(f"has {page.photometric.name} pixels; save it as grey or RGB")
+        raise FileError(f"has {name_of(page.photometric)} pixels; save it as grey or RGB")
     if stored == 2 and page.samplesperpixel > 4:
         raise FileError(f"has RGB and {page.samplesperpixel - 3} more samples a pixel; save 3 or 4")
     return _PHOTOMETRIC[stored]
 
 
-def _check_sizes(series: Any) -> None:
-    """Refuse a file that unpacks to the impossible, or ends before its pixels do."""
-    for level in series.levels:
-        check_claim(level.nbytes, series.keyframe.parent.filehandle.size)
-    check_pages(series)
-
-
-def check_pages(series: Any) -> None:
+def _check_pages(level: Any, file_size: int) -> None:
     """Refuse a file that ends before its pixels do."""
-    file_size = series.keyframe.parent.filehandle.size
-    for level in series.levels:
-        n_segments = count_segments(level.keyframe)
-        for page in level.pages:
-            if page is None:
-                raise FileError("lacks some of its pages")
-            if level.dataoffset is None and len(page.dataoffsets) < n_segments:
-                raise FileError("lacks some of the places of its pixels: damaged")
-            for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
-                if start + count > file_size:
-                    raise FileError("is truncated: it ends before its pixels do")
+    if level.dataoffset is not None and level.dataoffset + level.nbytes > file_size:
+        raise FileError("is truncated: it ends before its pixels do")
+    n_segments = count_segments(level.keyframe)
+    for page in level.pages:
+        if page is None:
+            raise FileError("lacks some of its pages")
+        if level.dataoffset is None and len(page.dataoffsets) < n_segments:
+            raise FileError("lacks some of the places of its pixels: damaged")
+        for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
+            if start + count > file_size:
+                raise FileError("is truncated: it ends before its pixels do")
+
+
+def _check_segments(level: Any, handle: Any) -> None:
+    """Refuse segments that their decoder would paint over and over, or unpack without end."""
+    compression = int(level.keyframe.compression)
+    unpacker = None if _HAS_CODECS else _UNPACKERS.get(compression)
+    if unpacker is None and compression not in _JPEG:
+        return
+    limit = 2 * segment_bytes(level.keyframe) + _SPARE
+    for page in level.pages:
+        for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
+            handle.seek(start)
+            data = handle.read(count)
+            if unpacker is None:
+                check_scans(data)
+            else:
+                check_stream(unpacker, data, limit)
 
 
 def _decode(series: Any, path: Path) -> Array:
@@ -164,7 +252,7 @@ def _decode(series: Any, path: Path) -> Array:
             raise
         pixels = _decode_with_pillow(series, path)
         if pixels is None:
-            name = series.keyframe.compression.name
+            name = name_of(series.keyframe.compression)
             raise FileError(
                 f"is compressed with {name}; pip install imagecodecs, or save it uncompressed"
             ) from error
@@ -241,7 +329,7 @@ def _rewrite(handle: BinaryIO, images: Sequence[ImageFile]) -> bool:
     if skeleton is None:
         return False
     put_skeleton(handle, skeleton)
-    with quietly(), tifffile.TiffFile(handle) as tiff:
+    with open_tiff(handle) as tiff:
         for series, image in zip(whole_series(tiff), images, strict=True):
             pixels: Any = _with_alpha(image)
             if image.details["inverted"]:

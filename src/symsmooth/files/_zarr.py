@@ -18,49 +18,61 @@ from typing import Any
 import numpy as np
 import zarr
 
-from ._base import FileError, ImageFile, channels_of, check_claim, native, plain_axes, quietly
+from ._base import FileError, ImageFile, channels_of, native, plain_axes
+from ._claims import Survey, amount, check_claim, check_pieces, name_inside, survey
 from ._npy import guess_channel_axis
 from ._pyramid import build, how_reduced
+from ._unpacking import bound_unpacking
 
 _METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
 _NAMES = {"x": "X", "y": "Y", "z": "Z", "t": "T", "c": "C", "time": "T", "channel": "C"}
 _NAMES |= {"band": "C", "lon": "X", "lat": "Y", "longitude": "X", "latitude": "Y", "depth": "Z"}
 _OLD_OME = "tczyx"  # the axes of OME-Zarr before it named them
-_LARGEST_CHUNK = 2**32
 _CHUNK = 2**20  # pixels in the chunks of a new array
-_TOO_MANY = 10_000  # chunks from which some share of them must be there
+_SPARE = 2**16  # bytes that a coded chunk may be longer than its pixels
 
 
 def read(path: Path, format: str) -> list[ImageFile]:
     """Read every image of the store."""
-    with quietly():
-        images = [_read_node(path, *node, format) for node in find_images(path)]
+    images = [_read_node(path, *node, format) for node in find_images(path)]
     if not images:
         raise FileError("holds no array of two or more dimensions")
     return images
 
 
-def find_images(path: Path) -> list[tuple[list[str], str]]:
-    """Return the levels (names of arrays, largest first) and the axes of each image."""
+def find_images(path: Path, *, whole: bool = True) -> list[tuple[list[str], str]]:
+    """Return the levels (names of arrays, largest first) and the axes of each image.
+
+    All that the store claims is checked here: what follows may trust it.
+    """
+    files = survey(path)
     root = zarr.open(str(path), mode="r")
     if isinstance(root, zarr.Array):
-        return [([""], _axes(root, root.attrs, None))]
-    return list(_walk(root, ""))
+        images = [([""], _axes(root, root.attrs, None))]
+    else:  # what each array says of itself, not a copy of it
+        root = zarr.open_group(str(path), mode="r", use_consolidated=False)
+        images = list(_walk(path, root, ""))
+    claimed = sum(_check_levels(path, names, files) for names, _ in images)
+    check_claim(claimed, amount(files, "")[1], whole=whole)
+    return images
 
 
-def _walk(group: Any, prefix: str) -> Iterator[tuple[list[str], str]]:
+def _walk(path: Path, group: Any, prefix: str) -> Iterator[tuple[list[str], str]]:
     """Go through a group: an image of OME's, else the arrays and groups in it."""
     ome = group.attrs.get("ome", group.attrs)
     scales = ome.get("multiscales") if isinstance(ome, Mapping) else None
     if scales:
-        names = [prefix + str(level["path"]) for level in scales[0]["datasets"]]
-        largest = group[str(scales[0]["datasets"][0]["path"])]
+        here = path / prefix
+        names = [prefix + name_inside(here, level["path"]) for level in scales[0]["datasets"]]
+        if not names or len(set(names)) < len(names):
+            raise FileError("names one level twice, or none: damaged")
+        largest = open_array(path, names[0], "r")
         yield names, _axes(largest, {}, scales[0].get("axes") or _OLD_OME[-largest.ndim :])
         return
     for name, member in sorted(group.members()):
         if isinstance(member, zarr.Group):
             if name != "labels":
-                yield from _walk(member, f"{prefix}{name}/")
+                yield from _walk(path, member, f"{prefix}{name}/")
         elif member.ndim >= 2 and member.dtype.kind in "uif":
             yield [prefix + name], _axes(member, member.attrs, None)
 
@@ -81,36 +93,54 @@ def _axes(array: Any, attributes: Mapping[str, Any], told: Any) -> str:
 
 
 def open_array(path: Path, name: str, mode: Any) -> Any:
-    """Open one array of a store, by its name in it."""
-    return zarr.open_array(str(path / name) if name else str(path), mode=mode)
+    """Open one array of a store, by its name in it; its chunks unpack to what they claim at most."""
+    place = path / name_inside(path, name) if name else path
+    array = zarr.open_array(str(place), mode=mode)
+    bound_unpacking(array, 2 * _piece(array) + _SPARE)
+    return array
 
 
-def check_array(array: Any, folder: Path) -> None:
+def _piece(array: Any) -> int:
+    """Return the bytes of a chunk, or of the shard that holds several."""
+    size = int(array.dtype.itemsize)
+    for n in array.shards or array.chunks:
+        size *= int(n)
+    return size
+
+
+def _check_levels(path: Path, names: Sequence[str], files: Survey) -> int:
+    """Refuse levels that are not what they claim; return the bytes of pixels of the largest."""
+    large, claimed = None, []
+    for name in names:
+        array = open_array(path, name, "r")
+        _check_array(array, *amount(files, name))
+        if large is not None:
+            smaller = all(a <= b for a, b in zip(array.shape, large.shape, strict=False))
+            if array.ndim != large.ndim or array.dtype != large.dtype or not smaller:
+                raise FileError(
+                    f"has a level {name} that is not a smaller copy of the one above it"
+                )
+        claimed.append(int(array.nbytes))
+        large = array
+    return claimed[0]
+
+
+def _check_array(array: Any, files: int, stored: int) -> None:
     """Refuse an array that is not what it claims: chunks or sizes no such store can have."""
     if array.dtype.kind not in "uif":
         raise FileError(f"holds {array.dtype} values; save it as integers or floats")
     if 0 in array.shape:
         raise FileError(f"holds no pixel: its shape is {array.shape}")
-    chunk = array.dtype.itemsize
-    for n in array.chunks:
-        chunk *= int(n)
-    if chunk > _LARGEST_CHUNK:
-        raise FileError(f"has chunks of {chunk} bytes; store it in smaller ones")
-    files = sum(len(found) for _, _, found in os.walk(folder))
-    if array.shards is None and array.nchunks > max(_TOO_MANY, 100 * files):
-        raise FileError(f"claims {array.nchunks} chunks and has {files} files: damaged")
+    coders = getattr(array.metadata, "filters", None) or ()  # of version 2
+    if any(getattr(coder, "codec_id", "") == "pickle" for coder in coders):
+        raise FileError("is coded with pickle, which can run any code; save it with another filter")
+    check_claim(int(array.nbytes), stored, piece=_piece(array), whole=False)
+    check_pieces(int(array.nchunks), files, stored, sharded=array.shards is not None)
 
 
 def _read_node(path: Path, names: list[str], axes: str, format: str) -> ImageFile:
     """Read one image: its largest level."""
-    array = open_array(path, names[0], "r")
-    folder = path / names[0]
-    check_array(array, folder)
-    sizes = (
-        os.path.getsize(os.path.join(at, f)) for at, _, found in os.walk(folder) for f in found
-    )
-    check_claim(array.nbytes, sum(sizes))
-    pixels = native(np.asarray(array[...]))
+    pixels = native(np.asarray(open_array(path, names[0], "r")[...]))
     details: dict[str, Any] = {"store": str(path.resolve()), "levels": names}
     details["pyramid"] = pyramid(path, names)
     return ImageFile(pixels, channels_of(axes), None, format, details, axes)
@@ -121,7 +151,6 @@ def pyramid(path: Path, names: Sequence[str]) -> Any:
     if len(names) < 2:
         return "mean"
     large, small = (open_array(path, name, "r") for name in names[:2])
-    check_array(small, path / names[1])
     return how_reduced(large, small)
 
 
@@ -134,17 +163,16 @@ def refuse(image: ImageFile, format: str) -> None:
 def write(folder: Path, images: Sequence[ImageFile], format: str, note: str) -> None:
     """Write the images into a copy of the store they came from, or one into a store of its own."""
     first = images[0]
-    with quietly():
-        if first.format != "ZARR":
-            array = create(folder, first.pixels.shape, first.pixels.dtype, first.axes)
-            array[...] = first.pixels
-        else:
-            levels = [name for image in images for name in image.details["levels"]]
-            copy_store(Path(first.details["store"]), folder, levels)
-            for image in images:
-                fill(folder, image)
-        if note:
-            add_note(folder, note)
+    if first.format != "ZARR":
+        array = create(folder, first.pixels.shape, first.pixels.dtype, first.axes)
+        array[...] = first.pixels
+    else:
+        levels = [name for image in images for name in image.details["levels"]]
+        copy_store(Path(first.details["store"]), folder, levels)
+        for image in images:
+            fill(folder, image)
+    if note:
+        add_note(folder, note)
 
 
 def fill(folder: Path, image: ImageFile) -> None:
@@ -186,6 +214,7 @@ def copy_store(source: Path, target: Path, levels: Sequence[str]) -> None:
     """Copy a store but for the chunks of some arrays."""
     if not source.is_dir():
         raise FileError(f"the store it came from, {source}, is gone")
+    survey(source)  # no link in it leads out, so nothing from outside is copied
     emptied = {os.path.normpath(source / name) for name in levels}
     for at, folders, found in os.walk(source):
         here = target / os.path.relpath(at, source)
@@ -203,9 +232,10 @@ def add_note(folder: Path, note: str) -> None:
     path = folder / "zarr.json"
     if path.exists():
         metadata = json.loads(path.read_text())
-        attributes = metadata.setdefault("attributes", {})
+        attributes = metadata["attributes"] = metadata.get("attributes") or {}
     else:
         path = folder / ".zattrs"
-        metadata = attributes = json.loads(path.read_text()) if path.exists() else {}
-    attributes["symsmooth"] = [*attributes.get("symsmooth", []), note]
+        metadata = attributes = (json.loads(path.read_text()) if path.exists() else {}) or {}
+    said = attributes.get("symsmooth", [])
+    attributes["symsmooth"] = [*(said if isinstance(said, list) else [said]), note]
     path.write_text(json.dumps(metadata, indent=2))

@@ -9,15 +9,17 @@ a run that was killed can be taken up where it was.
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from . import _module, format_of, sniff
-from ._base import Array, FileError, channels_of, one_line, plain_axes
+from ._base import Array, FileError, channels_of, one_line, plain_axes, quietly
+from ._lock import Lock
 from ._pyramid import Box
-from ._targets import MAKERS, Target, append, check_box, lines_of, remove
+from ._targets import MAKERS, Target, begin, check_box, lines_of, remove
 
 __all__ = ["Box", "Source", "Target", "create_target", "open_source", "target_chunks"]
 
@@ -55,7 +57,8 @@ class Source:
     def read(self, box: Box) -> Array:
         """Return the pixels of a box, in native byte order."""
         try:
-            return np.array(self._pixels[check_box(box, self.shape)], dtype=self.dtype)
+            with quietly():
+                return np.array(self._pixels[check_box(box, self.shape)], dtype=self.dtype)
         except Exception as error:  # a damaged file can raise anything in a decoder
             raise FileError(f"{self.path}: cannot be read: {one_line(error)}") from error
 
@@ -98,7 +101,8 @@ def open_source(path: str | os.PathLike[str]) -> Source:
         format = sniff(file)
         if format not in opener:
             raise FileError(f"is {format}, which cannot be read in pieces; save it as tiled TIFF")
-        return opener[format](file)
+        with quietly():
+            return opener[format](file)
     except FileError as error:
         raise FileError(f"{file}: {error}") from error
     except FileNotFoundError as error:
@@ -108,44 +112,40 @@ def open_source(path: str | os.PathLike[str]) -> Source:
 
 
 def _open_tiff(path: Path) -> Source:
-    import tifffile
-
     from ._segments import Segments
-    from ._tiff import check_pages, whole_series
+    from ._tiff import checked_series, name_of, open_tiff
 
-    tiff = tifffile.TiffFile(path)
-    try:
-        found = whole_series(tiff)
+    with ExitStack() as opened:
+        tiff = opened.enter_context(open_tiff(path))
+        found = checked_series(tiff, whole=False)
         if len(found) > 1:
             raise FileError(f"holds {len(found)} images; save each as a file of its own")
         page = found[0].keyframe
         if page.photometric not in (1, 2, 5) or page.dtype.kind not in "uif":
-            raise FileError(f"has {page.photometric.name} pixels; save it as grey or RGB")
-        check_pages(found[0])
-        handle = open(path, "rb")  # noqa: SIM115  (closed by the source)
+            raise FileError(f"has {name_of(page.photometric)} pixels; save it as grey or RGB")
+        handle = opened.enter_context(open(path, "rb"))
         segments = Segments(found[0], handle)
-    except BaseException:
-        tiff.close()
-        raise
+        opened.pop_all()  # closed by the source
     details = {"tiff": tiff, "handle": handle, "series": found[0]}
     return Source(path, "TIFF", segments, found[0].axes, details)
 
 
 def _open_zarr(path: Path) -> Source:
     zarr = _module("ZARR")
-    found = zarr.find_images(path)
+    found = zarr.find_images(path, whole=False)
     if len(found) != 1:
         raise FileError(f"holds {len(found)} images; give one of them, as {path}/NAME")
     names, axes = found[0]
     array = zarr.open_array(path, names[0], "r")
-    zarr.check_array(array, path / names[0])
     return Source(path, "ZARR", array, axes, {"levels": names})
 
 
 def _open_npy(path: Path) -> Source:
-    from ._npy import guess_channel_axis
+    from ._npy import guess_channel_axis, open_mapped
 
-    pixels = np.lib.format.open_memmap(path, mode="r")
+    pixels = open_mapped(path, whole=False)
+    if pixels.ndim < 2 or pixels.size == 0:
+        raise FileError(f"holds no picture: its shape is {pixels.shape}")
     axes = plain_axes(pixels.ndim, guess_channel_axis(pixels.shape))
     return Source(path, "NPY", pixels, axes, {})
 
@@ -178,27 +178,42 @@ def create_target(
         Leave it behind when interrupted, for a run that resumes.
     key : str
         What the pixels depend on (method, options, the input's date): another key starts afresh.
+
+    Raises
+    ------
+    FileError
+        If it cannot be written, or another run is writing it.
     """
     file = Path(path)
     final = Path(os.path.realpath(file))
-    part, log = (final.with_name(f".{final.name[:100]}.{end}") for end in ("part", "part.log"))
+    part, log, held = (
+        final.with_name(f".{final.name[:100]}.{end}") for end in ("part", "part.log", "part.lock")
+    )
     about = {"shape": list(source.shape), "dtype": source.dtype.str, "key": key}
     format = format_of(file)
     try:
         if format not in MAKERS:
             raise FileError(f"{format} cannot be written in pieces; use .tif, .zarr or .npy")
+        make, open_made = MAKERS[format]
+        lock = Lock(held)
         lines = lines_of(log)
-        if not (resume and part.exists() and lines and lines[0] == about):
-            remove(part)
-            remove(log)
-            try:
-                MAKERS[format][0](part, source)
-            except BaseException:
+        afresh = not (resume and part.exists() and lines and about.items() <= lines[0].items())
+        try:
+            if afresh:
                 remove(part)
-                raise
-            append(log, about)
-        return MAKERS[format][1](file, part, log, resume or keep, source)
+                remove(log)
+                make(part, source)
+            begin(log, [about] if afresh else lines)
+            with quietly():
+                target: Target = open_made(file, part, log, resume or keep, source)
+            return target.hold(lock)
+        except BaseException:
+            if afresh:
+                remove(part)
+                remove(log)
+            lock.release()
+            raise
     except FileError as error:
         raise FileError(f"{file}: {error}") from error
-    except OSError as error:
+    except Exception as error:  # of the disk, or of a decoder that looks at the source's levels
         raise FileError(f"{file}: cannot be written: {one_line(error)}") from error

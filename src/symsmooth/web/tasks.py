@@ -15,7 +15,7 @@ import symsmooth
 from ..cli import noise_report, seeing, work
 from ..cli.options import own_options
 from ..files import FileError, format_of, reading_at_most
-from ..files._base import memory
+from ..files._claims import memory
 from ..files.stacks import cut
 from ..image import Array
 from ..methods import METHODS
