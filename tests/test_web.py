@@ -23,6 +23,7 @@ from symsmooth.files.stacks import cut
 from symsmooth.tiles import Cancelled
 from symsmooth.web.runs import Run, Runs
 from symsmooth.web.visits import VisitError, Visits
+from symsmooth.web.worker import Teller
 
 from .conftest import Opened, audit
 
@@ -111,7 +112,9 @@ def test_a_visit_is_found_by_its_owner_alone(visits: Visits) -> None:
 def test_files_go_with_their_visit(visits: Visits, runs: Runs) -> None:
     visit = visits.of(OURS, "tab")
     visit.run = runs.submit(endless)
-    visit.show("<p>")
+    page = visit.new_folder("run") / "page.html"
+    page.write_text("<p>")
+    visit.show(page)
     visits.end(THEIRS, "tab")
     assert visit.folder.exists()
     visits.end(OURS, "tab")
@@ -224,9 +227,18 @@ class Server:
     def files(self, pattern: str) -> list[Path]:
         return sorted((self.folder / "tmp").glob(f"symsmooth-serve-*/{pattern}"))
 
+    def processes(self) -> list[int]:
+        """The server's and those of its workers."""
+        pid = self.process.pid
+        children = Path(f"/proc/{pid}/task").glob("*/children")
+        return [pid, *(int(child) for path in children for child in path.read_text().split())]
+
     def seconds_of_work(self) -> float:
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        total = 0
+        for pid in self.processes():
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            total += int(fields[11]) + int(fields[12])
+        return total / os.sysconf("SC_CLK_TCK")
 
     def end(self) -> str:
         self.process.terminate()
@@ -502,7 +514,7 @@ def test_visitors_cannot_fetch_each_others_files(come: Any, server: Server, tiff
         assert server.ask(address)[0] == 404
         assert theirs.opened.context.request.get(server.address.rstrip("/") + address).status == 404
     (dropped,) = server.files("visits/*/dropped-*/*.tif")
-    assert server.files("uploads/*/*") == []  # gradio keeps no copy
+    assert server.files("uploads/*") + server.files("gradio/*/*") == []  # no copy is kept
     for who in (ours, theirs):
         for route in ("file=", "file/"):
             url = f"{server.address}gradio_api/{route}{dropped}"
@@ -578,15 +590,15 @@ def test_any_screen_by_keyboard_and_for_everybody(
 
 def test_the_middle_of_a_stack_is_shown_and_all_of_it_is_done(tmp_path: Path) -> None:
     """A stack goes through the same function as on the command line."""
-    from symsmooth.web.tasks import Asked, denoise, receive
+    from symsmooth.web.tasks import Asked, denoise, look
 
     path = tmp_path / "stack.tif"
     write_image(path, rng.normal(100, 20, (3, 40, 40)).astype(np.float32))
-    (tmp_path / "visits").mkdir()
-    visit = Visits(tmp_path / "visits").of(OURS, "tab")
-    receive(visit, path, 10**7)
-    told = denoise(visit, Asked("denoise", "preview", None, 1.0), 1, Run(lambda run: ""))
-    assert told.startswith("Done")
-    result = read_image(visit.files["result"])
+    teller = Teller(1, lambda *news: None, set())
+    picture, _ = look(path, 10**7, teller)
+    made = denoise(picture, Asked("denoise", "preview", None, 1.0), 1, tmp_path, teller)
+    assert made.told.startswith("Done")
+    assert made.result is not None
+    result = read_image(made.result)
     assert result.pixels.shape == (3, 40, 40)
     assert len(cut(result)) == 3

@@ -6,10 +6,11 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from typing import Any
 
 from ..tiles import Cancelled
 
-Work = Callable[["Run"], str]  # does it, and returns what to tell at the end
+Work = Callable[["Run"], Any]  # does it, and returns what came of it
 
 
 class Run:
@@ -29,23 +30,28 @@ class Run:
         self._stop = threading.Event()
         self._began: float | None = None
         self._ended: float | None = None
-        self._future: Future[str] | None = None
+        self._future: Future[Any] | None = None
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """Note how far the work is; end it, with Cancelled, if it is to stop."""
         if self._stop.is_set():
             raise Cancelled(f"stopped during {stage}")
-        self.stage, self.done, self.total = stage, done, total
+        self.note(stage, done, total)
 
-    def tell(self, text: str) -> None:
-        """Say what takes its time."""
-        self.stage, self.done, self.total = text, 0, 0
+    def note(self, stage: str, done: int = 0, total: int = 0) -> None:
+        """Note what is being done, and how far it is."""
+        self.stage, self.done, self.total = stage, done, total
 
     def stop(self) -> None:
         """Ask the work to end: at once if it waits, else at its next sign of progress."""
         self._stop.set()
         if self._future is not None:
             self._future.cancel()
+
+    def when_finished(self, then: Callable[[], object]) -> None:
+        """Do something once nothing more will happen; now, if that is so already."""
+        assert self._future is not None
+        self._future.add_done_callback(lambda _: then())
 
     @property
     def stopping(self) -> bool:
@@ -64,15 +70,15 @@ class Run:
             return None
         return (self._ended or time.perf_counter()) - self._began
 
-    def outcome(self) -> str:
-        """Return what the work has to tell once it is finished, or raise what ended it."""
+    def outcome(self) -> Any:
+        """Return what came of the work once it is finished, or raise what ended it."""
         assert self._future is not None
         try:
             return self._future.result()
         except CancelledError:
             raise Cancelled("stopped before it began") from None
 
-    def __call__(self) -> str:
+    def __call__(self) -> Any:
         """Do the work, in a thread of :class:`Runs`."""
         if self._stop.is_set():
             raise Cancelled("stopped before it began")
