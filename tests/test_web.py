@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import re
 import subprocess
@@ -26,19 +25,13 @@ from symsmooth.web.visits import VisitError, Visits
 from symsmooth.web.worker import Teller
 
 from .conftest import Opened, audit
+from .serving import Server, wait_for
 
 rng = np.random.default_rng(0)
 OURS, THEIRS = {"symsmooth": "a" * 43}, {"symsmooth": "b" * 43}
 
 
 # --- runs -------------------------------------------------------------------------------------
-
-
-def wait_for(what: Callable[[], object], seconds: float = 10.0) -> None:
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -178,72 +171,6 @@ def test_nothing_imports_gradio_before_it_is_asked_for() -> None:
 
 
 # --- the server -------------------------------------------------------------------------------
-
-# Whoever is asked outside this machine is written down, and does not answer.
-UNPLUGGED = """
-import os, socket, sys
-def near(host): return host in (None, "", "127.0.0.1", "localhost", "::1", b"127.0.0.1")
-def note(host):
-    with open(os.environ["ASKED"], "a") as out: print(host, file=out)
-    raise OSError("the network is unplugged")
-def connect(self, address, real=socket.socket.connect):
-    if self.family in (socket.AF_INET, socket.AF_INET6) and not near(address[0]): note(address)
-    return real(self, address)
-def getaddrinfo(host, *rest, real=socket.getaddrinfo, **more):
-    if not near(host): note(host)
-    return real(host, *rest, **more)
-socket.socket.connect, socket.getaddrinfo = connect, getaddrinfo
-from symsmooth.cli import main
-main()
-"""
-
-
-class Server:
-    """``symsmooth serve`` in a process of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.asked = folder, folder / "asked.txt"
-        self.asked.touch()
-        (folder / "tmp").mkdir()
-        environment = {**os.environ, "TMPDIR": str(folder / "tmp"), "ASKED": str(self.asked)}
-        options = ["--port", "0", "--no-browser", "--max-upload", "1"]
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", UNPLUGGED, "serve", *options],
-            env=environment, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert self.process.stderr is not None
-        found = re.search(r"http://127\.0\.0\.1:(\d+)/", self.process.stderr.readline())
-        assert found, self.process.stderr.read()
-        self.address, self.port = found[0], int(found[1])
-
-    def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        connection.request(method, path, headers=headers)
-        answer = connection.getresponse()
-        found = answer.status, answer.read()
-        connection.close()
-        return found
-
-    def files(self, pattern: str) -> list[Path]:
-        return sorted((self.folder / "tmp").glob(f"symsmooth-serve-*/{pattern}"))
-
-    def processes(self) -> list[int]:
-        """The server's and those of its workers."""
-        pid = self.process.pid
-        children = Path(f"/proc/{pid}/task").glob("*/children")
-        return [pid, *(int(child) for path in children for child in path.read_text().split())]
-
-    def seconds_of_work(self) -> float:
-        total = 0
-        for pid in self.processes():
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            total += int(fields[11]) + int(fields[12])
-        return total / os.sysconf("SC_CLK_TCK")
-
-    def end(self) -> str:
-        self.process.terminate()
-        _, told = self.process.communicate(timeout=20)
-        return told
 
 
 @pytest.fixture(scope="module")

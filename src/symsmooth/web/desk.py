@@ -26,8 +26,6 @@ LEAST, MOST = 2, 4  # methods that are compared
 _TICK = 0.15  # seconds between two looks at a run
 _PAUSE = 0.35  # seconds a slider must rest before its run begins
 _COMING = 20  # looks at a tab that is not open before it counts as closed
-READING_SECONDS = 20.0  # that looking at a file may take ...
-READING_BYTES = 1e6  # ... and a second more for so many bytes
 _LOG = logging.getLogger(__name__)
 
 Shown = tuple[Any, Any, Any, Any]
@@ -158,7 +156,7 @@ class Desk:
         """Have a file looked at, in place of what the visit had looked at before."""
         if visit.reading is not None:
             visit.reading.stop()
-        seconds = READING_SECONDS + path.stat().st_size / READING_BYTES
+        seconds = tasks.READING_SECONDS + path.stat().st_size / tasks.READING_BYTES
         run = visit.reading = self.readers.submit(work, path, self.most_bytes, seconds=seconds)
         if not visit.here:  # it ended while the file was taken
             run.stop()

@@ -98,13 +98,13 @@ def serve(
         visits = Visits(folder / "visits")
         stack.callback(visits.close)
         uploads = Uploads(folder / "uploads", Limits(most_bytes))
-        readers, runners = _crews(stack, folder, most_bytes, workers)
 
         import uvicorn
 
         from .app import make_page
         from .desk import Desk
 
+        readers, runners = _crews(stack, folder, most_bytes, workers)  # they start meanwhile
         desk = Desk(visits, uploads, readers, runners, workers)
         page, look = make_page(desk, most_bytes)
         hosts = frozenset({"127.0.0.1", "localhost", "::1", host}) if is_loopback(host) else None

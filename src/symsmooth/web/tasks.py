@@ -32,6 +32,8 @@ from .worker import Teller
 
 PREVIEW = 448  # sides of the part that is done first
 UNPACKED = 4  # times the upload limit is what pixels may take in memory
+READING_SECONDS = 20.0  # that looking at a file may take ...
+READING_BYTES = 1e6  # ... and a second more for so many bytes
 _PART = "The part you look at; the whole follows"
 _MUCH = 0.6  # of the picture: then the part is not done first
 _WORKING_BYTES = 64  # of memory for a pixel at work

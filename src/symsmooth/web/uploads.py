@@ -111,7 +111,7 @@ class Uploads:
     async def receive(self, owner: str, address: str, scope: Any, receive: Any) -> str:
         """Take the one file of a request in; return its token, or raise RefusedError."""
         from starlette.formparsers import MultiPartException, MultiPartParser
-        from starlette.requests import ClientDisconnect, Request
+        from starlette.requests import Request
 
         request = Request(scope, receive)
         size = int(request.headers["content-length"])
@@ -122,32 +122,40 @@ class Uploads:
             called = owner, request.query_params.get("upload_id", "")
             self._ids.add(called)
             try:
-                async with asyncio.timeout(self.limits.stall + size / self.limits.slowest):
-                    form = await MultiPartParser(
-                        request.headers, self._chunks(request), max_files=1, max_fields=4
-                    ).parse()
+                form = await MultiPartParser(
+                    request.headers, self._chunks(request, size), max_files=1, max_fields=4
+                ).parse()
                 try:
                     await asyncio.to_thread(self._keep, token, upload, form)
                 finally:
                     await form.close()
             except MultiPartException as error:
+                if isinstance(error.__cause__, RefusedError):
+                    raise error.__cause__ from None
                 raise RefusedError(400, "Send one file at a time.") from error
-            except TimeoutError as error:
-                raise RefusedError(408, "The upload took too long.") from error
-            except ClientDisconnect as error:
-                raise RefusedError(400, "The upload was broken off.") from error
             finally:
                 self._ids.discard(called)
             return token
 
-    async def _chunks(self, request: Any) -> AsyncIterator[bytes]:
-        """Yield what is sent, unless it stalls."""
-        chunks = request.stream()
+    async def _chunks(self, request: Any, size: int) -> AsyncIterator[bytes]:
+        """Yield what is sent, unless it stalls; the parser closes its files on its own error alone."""
+        from starlette.formparsers import MultiPartException
+        from starlette.requests import ClientDisconnect
+
+        loop, chunks = asyncio.get_running_loop(), request.stream()
+        end = loop.time() + self.limits.stall + size / self.limits.slowest
         while True:
+            left = min(self.limits.stall, end - loop.time())
             try:
-                chunk = await asyncio.wait_for(anext(chunks), self.limits.stall)
+                chunk = await asyncio.wait_for(anext(chunks), left)
             except StopAsyncIteration:
                 return
+            except TimeoutError:
+                why = RefusedError(408, "The upload took too long.")
+                raise MultiPartException(why.text) from why
+            except ClientDisconnect:
+                why = RefusedError(400, "The upload was broken off.")
+                raise MultiPartException(why.text) from why
             yield chunk
 
     @contextmanager

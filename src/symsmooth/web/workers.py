@@ -204,6 +204,7 @@ class Workers:
                 self._change.notify()
                 return
             self._all.discard(worker)
+        worker.kill()  # closes what is left of it
         self._start()
 
     def call(
