@@ -40,8 +40,8 @@ class Limits:
     """How much may be sent."""
 
     most_bytes: int  # of a file
-    at_once: int = 64  # uploads under way, in all
-    of_address: int = 32  # the same from one address
+    at_once: int = 128  # uploads under way, in all
+    of_address: int = 64  # the same from one address
     of_owner: int = 4  # files of one visitor that are under way or wait to be asked for
     stall: float = 20.0  # seconds without a byte after which an upload is given up
     slowest: float = 20_000.0  # bytes a second below which it is, too
