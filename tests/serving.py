@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from symsmooth.web import tasks
 from symsmooth.web.worker import Teller
@@ -221,13 +223,15 @@ def form(*files: tuple[str, bytes]) -> tuple[bytes, str]:
     return b"".join(parts) + b"--x--\r\n", "multipart/form-data; boundary=x"
 
 
-def picture(side: int = 64, seed: int = 0) -> bytes:
-    """A noisy picture as a .npy file."""
-    import io
-
-    held = io.BytesIO()
+def picture(side: int = 64, seed: int = 0, format: str = "npy") -> bytes:
+    """A noisy picture as a file."""
     noisy = np.random.default_rng(seed).normal(100, 20, (side, side))
-    np.save(held, np.clip(noisy, 0, 255).astype(np.uint8))
+    pixels = np.clip(noisy, 0, 255).astype(np.uint8)
+    held = io.BytesIO()
+    if format == "npy":
+        np.save(held, pixels)
+    else:
+        Image.fromarray(pixels).save(held, format)
     return held.getvalue()
 
 

@@ -25,7 +25,6 @@ from .visits import Visit, VisitError, Visits
 LEAST, MOST = 2, 4  # methods that are compared
 _TICK = 0.15  # seconds between two looks at a run
 _PAUSE = 0.35  # seconds a slider must rest before its run begins
-_COMING = 20  # looks at a tab that is not open before it counts as closed
 _LOG = logging.getLogger(__name__)
 
 Shown = tuple[Any, Any, Any, Any]
@@ -60,15 +59,8 @@ class Desk:
         """Return the visit of whoever asks, if it has brought a picture."""
         return self.visits.known(request.cookies, request.session_hash)
 
-    async def begin(self, request: gr.Request) -> Visit:
-        """Return the visit of whoever brings a picture: an open tab, not just a made-up session."""
-        for _ in range(_COMING):
-            if self.visits.is_open(request.cookies, request.session_hash):
-                break
-            await asyncio.sleep(_TICK)
-        else:
-            Visits.owner_in(request.cookies)
-            raise VisitError("This page has lost its connection; reload it.")
+    def begin(self, request: gr.Request) -> Visit:
+        """Return the visit of whoever brings a picture."""
         address = request.client.host if request.client else ""
         visit = self.visits.of(request.cookies, request.session_hash, address)
         self.uploads.check_room(visit.folder)
@@ -96,7 +88,7 @@ class Desk:
         visit = place = None
         yield _look_told(words.told("Looking at the picture", "plain"))
         try:
-            visit = await self.begin(request)
+            visit = self.begin(request)
             path, clean = await asyncio.to_thread(take, visit)
             place = path.parent
             picture, page = await self._read(visit, tasks.look, path)
@@ -134,7 +126,7 @@ class Desk:
         """Take the picture without noise, if it is known."""
         visit = path = None
         try:
-            visit = await self.begin(request)
+            visit = self.begin(request)
             path = self._take(visit, file, "reference")
             await self._read(visit, tasks.look_at_reference, path)
             visit.reference = path
@@ -153,11 +145,12 @@ class Desk:
         return self.uploads.take(visit.owner, token, lambda name: visit.place(name, kind))
 
     async def _read(self, visit: Visit, work: Callable[..., Any], path: Path) -> Any:
-        """Have a file looked at, in place of what the visit had looked at before."""
-        if visit.reading is not None:
-            visit.reading.stop()
+        """Have a file looked at, in place of one that is being looked at in the same way."""
+        if work in visit.readings:
+            visit.readings[work].stop()
         seconds = tasks.READING_SECONDS + path.stat().st_size / tasks.READING_BYTES
-        run = visit.reading = self.readers.submit(work, path, self.most_bytes, seconds=seconds)
+        run = self.readers.submit(work, path, self.most_bytes, seconds=seconds)
+        visit.readings[work] = run
         if not visit.here:  # it ended while the file was taken
             run.stop()
         while not run.finished:
@@ -208,11 +201,8 @@ class Desk:
 
         Gradio's page closes its stream when no event is left, and loses one that begins just then.
         """
-        here = request.cookies, request.session_hash
-        absent = 0
-        while absent < _COMING:
+        while self.visits.is_open(request.cookies, request.session_hash):
             await asyncio.sleep(_TICK)
-            absent = 0 if self.visits.is_open(*here) else absent + 1
         yield None
 
     async def _run(

@@ -6,9 +6,11 @@ here; files are taken in here (``uploads``) and open tabs are noted here (``visi
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import secrets
+import time
 from collections.abc import MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -22,6 +24,7 @@ _ALLOWED = re.compile(
     rf"{_API}(info/?|upload|upload_progress|queue/(join|data)|heartbeat/[^/]+|cancel|reset/?|"
     r"startup-events|app_id/?)"
 )
+_EVENT = f"{_API}queue/join"
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:[0-9]{1,5})?", re.ASCII | re.IGNORECASE)
 _ONCE = ("host", "origin", "content-length", "content-type", "cookie")
 # What the page may know of a request: what a proxy would say of another host is not believed.
@@ -40,6 +43,8 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 _MOST_SAID = 2**18  # bytes of a request that brings no file
+_NO_EVENT = "This is no event of this page."
+_COMING = 1.0  # seconds in which a page says that it is open, if its first event came before that
 _DEEPEST = 20  # lists and objects within each other that an event may have
 
 Scope = MutableMapping[str, Any]
@@ -81,7 +86,7 @@ class Guard:
                 message["headers"] = [*message.get("headers", []), *given]
             await send(message)
 
-        from starlette.responses import PlainTextResponse
+        from starlette.responses import JSONResponse, PlainTextResponse
 
         try:
             headers = self._check(scope)
@@ -92,7 +97,9 @@ class Guard:
             await self._pass_on(scope, headers, cookies, receive, answer)
         except RefusedError as refused:
             close = {"connection": "close"} if refused.status in (408, 413) else {}
-            response = PlainTextResponse(refused.text, refused.status, close)
+            response: Any = PlainTextResponse(refused.text, refused.status, close)
+            if scope["path"] == _EVENT:  # the page shows what it is told in this way
+                response = JSONResponse({"detail": refused.text}, refused.status, close)
             await response(scope, receive, answer)
 
     def _check(self, scope: Scope) -> dict[str, str]:
@@ -155,8 +162,8 @@ class Guard:
             found = re.search(r"(?:^|&)upload_id=([\w.-]{1,100})(?:&|$)", _query(scope))
             events = told_when_here(self.uploads, _owner(cookies), found[1] if found else "")
             await StreamingResponse(events, media_type="text/event-stream")(scope, receive, send)
-        elif path == f"{_API}queue/join" and method == "POST":
-            body = self._checked_event(cookies, await _body(receive))
+        elif path == _EVENT and method == "POST":
+            body = await self._checked_event(cookies, await _body(receive))
             length = (b"content-length", str(len(body)).encode())
             others = [pair for pair in scope["headers"] if pair[0].lower() != length[0]]
             await self.app({**scope, "headers": [*others, length]}, _said(body, receive), send)
@@ -166,20 +173,30 @@ class Guard:
         else:
             await self.app(scope, receive, send)
 
-    def _checked_event(self, cookies: dict[str, str], body: bytes) -> bytes:
-        """Return an event whose files are those its sender has uploaded, or refuse it.
+    async def _checked_event(self, cookies: dict[str, str], body: bytes) -> bytes:
+        """Return an event of an open tab whose files are those its sender has uploaded, or refuse it.
 
         It is written anew, so that the page reads what was checked and not what else it might see.
+        Sessions that are just made up would cost the page memory: it never hears of them.
         """
         try:
             event = json.loads(body)
-            return json.dumps(self._with_own_files(cookies, event, 0)).encode()
         except (ValueError, RecursionError) as error:
-            raise RefusedError(400, "This is no event of this page.") from error
+            raise RefusedError(400, _NO_EVENT) from error
+        session = event.get("session_hash") if isinstance(event, dict) else None
+        if not isinstance(session, str):
+            raise RefusedError(400, _NO_EVENT)
+        event = self._with_own_files(cookies, event, 0)
+        end = time.monotonic() + _COMING
+        while not self.visits.is_open(cookies, session):
+            if time.monotonic() > end:
+                raise RefusedError(409, "This page has lost its connection; reload it.")
+            await asyncio.sleep(0.05)
+        return json.dumps(event).encode()
 
     def _with_own_files(self, cookies: dict[str, str], value: Any, depth: int) -> Any:
         if depth > _DEEPEST:
-            raise RefusedError(400, "This is no event of this page.")
+            raise RefusedError(400, _NO_EVENT)
         if isinstance(value, list):
             return [self._with_own_files(cookies, each, depth + 1) for each in value]
         if not isinstance(value, dict):

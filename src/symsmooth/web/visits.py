@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .runs import Run
 
@@ -69,7 +69,7 @@ class Visit:
     picture: Dropped | None = None
     reference: Path | None = None
     run: Run | None = None  # the method at work
-    reading: Run | None = None  # a picture being looked at
+    readings: dict[Any, Run] = field(default_factory=dict)  # pictures being looked at
     here: bool = True  # until it ends
     seen: float = 0.0  # when something was last asked for
     asked: int = 0  # how often a run was asked for: only the last one is shown
@@ -79,6 +79,7 @@ class Visit:
     partly: bool = False  # whether just a part of the picture is shown
     files: dict[str, Path] = field(default_factory=dict)  # what its addresses give
     busy: set[Path] = field(default_factory=set)  # folders that work is writing to
+    _lock: Any = field(default_factory=threading.Lock, repr=False)  # folders come and go
 
     def link(self, name: str) -> str:
         """Return the address a file of the visit is fetched at."""
@@ -93,7 +94,8 @@ class Visit:
     @property
     def working(self) -> bool:
         """Whether something is done for it."""
-        return any(run is not None and not run.finished for run in (self.run, self.reading))
+        runs = [self.run, *self.readings.values()]
+        return any(run is not None and not run.finished for run in runs)
 
     def stop(self) -> None:
         """End its work, if there is any."""
@@ -109,20 +111,21 @@ class Visit:
 
     def new_folder(self, kind: str) -> Path:
         """Make a folder that :meth:`tidy` leaves alone until it is told to be free."""
-        self.made += 1
-        place = self.folder / f"{kind}-{self.made}"
-        place.mkdir(mode=0o700)
-        self.busy.add(place)
+        with self._lock:
+            self.made += 1
+            place = self.folder / f"{kind}-{self.made}"
+            place.mkdir(mode=0o700)
+            self.busy.add(place)
         return place
 
     def tidy(self, *free: Path) -> None:
         """Free some folders, then delete those that hold nothing of use any more."""
-        self.busy.difference_update(free)
-        kept = [*self.files.values(), *([self.reference] if self.reference else [])]
-        if self.picture is not None:
-            kept.append(self.picture.path)
-        needed = self.busy | {path.parent for path in kept}
-        with suppress(FileNotFoundError):  # the visit has ended
+        with self._lock, suppress(FileNotFoundError):  # the visit may have ended
+            self.busy.difference_update(free)
+            kept = [*self.files.values(), *([self.reference] if self.reference else [])]
+            if self.picture is not None:
+                kept.append(self.picture.path)
+            needed = self.busy | {path.parent for path in kept}
             for place in self.folder.iterdir():
                 if place not in needed:
                     shutil.rmtree(place, ignore_errors=True)
@@ -281,8 +284,8 @@ class Visits:
 def _leave(visit: Visit) -> None:
     visit.here = False
     visit.stop()
-    if visit.reading is not None:
-        visit.reading.stop()
+    for reading in visit.readings.values():
+        reading.stop()
 
 
 def _end(gone: list[Visit]) -> None:
