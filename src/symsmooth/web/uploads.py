@@ -130,16 +130,13 @@ class Uploads:
                 finally:
                     await form.close()
             except MultiPartException as error:
-                if isinstance(error.__cause__, RefusedError):
-                    raise error.__cause__ from None
                 raise RefusedError(400, "Send one file at a time.") from error
             finally:
                 self._ids.discard(called)
             return token
 
     async def _chunks(self, request: Any, size: int) -> AsyncIterator[bytes]:
-        """Yield what is sent, unless it stalls; the parser closes its files on its own error alone."""
-        from starlette.formparsers import MultiPartException
+        """Yield what is sent, unless it stalls."""
         from starlette.requests import ClientDisconnect
 
         loop, chunks = asyncio.get_running_loop(), request.stream()
@@ -150,12 +147,10 @@ class Uploads:
                 chunk = await asyncio.wait_for(anext(chunks), left)
             except StopAsyncIteration:
                 return
-            except TimeoutError:
-                why = RefusedError(408, "The upload took too long.")
-                raise MultiPartException(why.text) from why
-            except ClientDisconnect:
-                why = RefusedError(400, "The upload was broken off.")
-                raise MultiPartException(why.text) from why
+            except TimeoutError as error:
+                raise RefusedError(408, "The upload took too long.") from error
+            except ClientDisconnect as error:
+                raise RefusedError(400, "The upload was broken off.") from error
             yield chunk
 
     @contextmanager
