@@ -74,6 +74,30 @@ def test_what_a_run_tells_and_what_it_raises(runs: Runs) -> None:
         bad.outcome()
 
 
+def test_one_group_leaves_room_for_others() -> None:
+    """Somebody with many files, each of which hangs, does not keep all others waiting."""
+    made = Runs(2, 1)
+    many = [made.submit(endless, "many") for _ in range(5)]
+    wait_for(lambda: many[0].done)
+    other = made.submit(lambda run: "done", "other")
+    wait_for(lambda: other.finished)
+    assert [run.seconds is None for run in many] == [False, True, True, True, True]
+    many[0].stop()
+    wait_for(lambda: many[1].done)  # the next of the group has its turn
+    made.close()
+
+
+def test_who_has_nothing_at_work_comes_first() -> None:
+    made = Runs(2)
+    first, second, third = (made.submit(endless, "many") for _ in range(3))
+    wait_for(lambda: first.done and second.done)
+    other = made.submit(endless, "other")
+    first.stop()
+    wait_for(lambda: other.done)
+    assert third.seconds is None
+    made.close()
+
+
 def test_closing_stops_everything() -> None:
     made = Runs(2)
     started = [made.submit(endless) for _ in range(4)]

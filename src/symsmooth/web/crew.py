@@ -16,7 +16,7 @@ class Crew:
     Parameters
     ----------
     count : int
-        How many processes.
+        How many processes; where there are more, one is kept for other groups of people.
     memory : int
         Bytes that the work of each may take.
     warm : function of ``tasks``
@@ -24,13 +24,14 @@ class Crew:
     """
 
     def __init__(self, count: int, memory: int, warm: Callable[..., Any], *given: Any) -> None:
-        self.runs = Runs(count)
+        self.runs = Runs(count, max(count - 1, 1))
         self._workers = Workers(count, memory, warm, *given)
 
     def submit(
         self,
         work: Callable[..., Any],
         *arguments: Any,
+        group: str = "",
         seconds: float | None = None,
         hear_of_part: Callable[[Path], object] = lambda page: None,
     ) -> Run:
@@ -47,7 +48,7 @@ class Crew:
                 work, *arguments, seconds=seconds, hear=hear, stopping=lambda: run.stopping
             )
 
-        return self.runs.submit(do)
+        return self.runs.submit(do, group)
 
     def close(self) -> None:
         """End all work at once."""

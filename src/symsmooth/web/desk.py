@@ -149,7 +149,7 @@ class Desk:
         if work in visit.readings:
             visit.readings[work].stop()
         seconds = tasks.READING_SECONDS + path.stat().st_size / tasks.READING_BYTES
-        run = self.readers.submit(work, path, self.most_bytes, seconds=seconds)
+        run = self.readers.submit(work, path, self.most_bytes, group=visit.group, seconds=seconds)
         visit.readings[work] = run
         if not visit.here:  # it ended while the file was taken
             run.stop()
@@ -234,8 +234,9 @@ class Desk:
                 visit.show(page, partly=True)
 
         run = visit.run = self.runners.submit(
-            work, *given, *asked, self.workers, folder, hear_of_part=hear_of_part
-        )
+            work, *given, *asked, self.workers, folder,
+            group=visit.group, hear_of_part=hear_of_part,
+        )  # fmt: skip
         before, shown = "", visit.shown
         try:
             while not run.finished and visit.asked == mine:

@@ -92,6 +92,12 @@ class Visit:
         self.shown += 1
 
     @property
+    def group(self) -> str:
+        """With whom it shares its turns: its address, or itself where all have this machine's."""
+        local = self.address.startswith("127.") or self.address in ("", "::1")
+        return self.owner if local else self.address
+
+    @property
     def working(self) -> bool:
         """Whether something is done for it."""
         runs = [self.run, *self.readings.values()]
