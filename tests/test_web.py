@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import re
 import subprocess
@@ -23,21 +22,16 @@ from symsmooth.files.stacks import cut
 from symsmooth.tiles import Cancelled
 from symsmooth.web.runs import Run, Runs
 from symsmooth.web.visits import VisitError, Visits
+from symsmooth.web.worker import Teller
 
 from .conftest import Opened, audit
+from .serving import Server, wait_for
 
 rng = np.random.default_rng(0)
 OURS, THEIRS = {"symsmooth": "a" * 43}, {"symsmooth": "b" * 43}
 
 
 # --- runs -------------------------------------------------------------------------------------
-
-
-def wait_for(what: Callable[[], object], seconds: float = 10.0) -> None:
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -80,6 +74,30 @@ def test_what_a_run_tells_and_what_it_raises(runs: Runs) -> None:
         bad.outcome()
 
 
+def test_one_group_leaves_room_for_others() -> None:
+    """Somebody with many files, each of which hangs, does not keep all others waiting."""
+    made = Runs(2, 1)
+    many = [made.submit(endless, "many") for _ in range(5)]
+    wait_for(lambda: many[0].done)
+    other = made.submit(lambda run: "done", "other")
+    wait_for(lambda: other.finished)
+    assert [run.seconds is None for run in many] == [False, True, True, True, True]
+    many[0].stop()
+    wait_for(lambda: many[1].done)  # the next of the group has its turn
+    made.close()
+
+
+def test_who_has_nothing_at_work_comes_first() -> None:
+    made = Runs(2)
+    first, second, third = (made.submit(endless, "many") for _ in range(3))
+    wait_for(lambda: first.done and second.done)
+    other = made.submit(endless, "other")
+    first.stop()
+    wait_for(lambda: other.done)
+    assert third.seconds is None
+    made.close()
+
+
 def test_closing_stops_everything() -> None:
     made = Runs(2)
     started = [made.submit(endless) for _ in range(4)]
@@ -111,7 +129,9 @@ def test_a_visit_is_found_by_its_owner_alone(visits: Visits) -> None:
 def test_files_go_with_their_visit(visits: Visits, runs: Runs) -> None:
     visit = visits.of(OURS, "tab")
     visit.run = runs.submit(endless)
-    visit.show("<p>")
+    page = visit.new_folder("run") / "page.html"
+    page.write_text("<p>")
+    visit.show(page)
     visits.end(THEIRS, "tab")
     assert visit.folder.exists()
     visits.end(OURS, "tab")
@@ -175,63 +195,6 @@ def test_nothing_imports_gradio_before_it_is_asked_for() -> None:
 
 
 # --- the server -------------------------------------------------------------------------------
-
-# Whoever is asked outside this machine is written down, and does not answer.
-UNPLUGGED = """
-import os, socket, sys
-def near(host): return host in (None, "", "127.0.0.1", "localhost", "::1", b"127.0.0.1")
-def note(host):
-    with open(os.environ["ASKED"], "a") as out: print(host, file=out)
-    raise OSError("the network is unplugged")
-def connect(self, address, real=socket.socket.connect):
-    if self.family in (socket.AF_INET, socket.AF_INET6) and not near(address[0]): note(address)
-    return real(self, address)
-def getaddrinfo(host, *rest, real=socket.getaddrinfo, **more):
-    if not near(host): note(host)
-    return real(host, *rest, **more)
-socket.socket.connect, socket.getaddrinfo = connect, getaddrinfo
-from symsmooth.cli import main
-main()
-"""
-
-
-class Server:
-    """``symsmooth serve`` in a process of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.asked = folder, folder / "asked.txt"
-        self.asked.touch()
-        (folder / "tmp").mkdir()
-        environment = {**os.environ, "TMPDIR": str(folder / "tmp"), "ASKED": str(self.asked)}
-        options = ["--port", "0", "--no-browser", "--max-upload", "1"]
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", UNPLUGGED, "serve", *options],
-            env=environment, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert self.process.stderr is not None
-        found = re.search(r"http://127\.0\.0\.1:(\d+)/", self.process.stderr.readline())
-        assert found, self.process.stderr.read()
-        self.address, self.port = found[0], int(found[1])
-
-    def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        connection.request(method, path, headers=headers)
-        answer = connection.getresponse()
-        found = answer.status, answer.read()
-        connection.close()
-        return found
-
-    def files(self, pattern: str) -> list[Path]:
-        return sorted((self.folder / "tmp").glob(f"symsmooth-serve-*/{pattern}"))
-
-    def seconds_of_work(self) -> float:
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def end(self) -> str:
-        self.process.terminate()
-        _, told = self.process.communicate(timeout=20)
-        return told
 
 
 @pytest.fixture(scope="module")
@@ -502,7 +465,7 @@ def test_visitors_cannot_fetch_each_others_files(come: Any, server: Server, tiff
         assert server.ask(address)[0] == 404
         assert theirs.opened.context.request.get(server.address.rstrip("/") + address).status == 404
     (dropped,) = server.files("visits/*/dropped-*/*.tif")
-    assert server.files("uploads/*/*") == []  # gradio keeps no copy
+    assert server.files("uploads/*") + server.files("gradio/*/*") == []  # no copy is kept
     for who in (ours, theirs):
         for route in ("file=", "file/"):
             url = f"{server.address}gradio_api/{route}{dropped}"
@@ -578,15 +541,15 @@ def test_any_screen_by_keyboard_and_for_everybody(
 
 def test_the_middle_of_a_stack_is_shown_and_all_of_it_is_done(tmp_path: Path) -> None:
     """A stack goes through the same function as on the command line."""
-    from symsmooth.web.tasks import Asked, denoise, receive
+    from symsmooth.web.tasks import Asked, denoise, look
 
     path = tmp_path / "stack.tif"
     write_image(path, rng.normal(100, 20, (3, 40, 40)).astype(np.float32))
-    (tmp_path / "visits").mkdir()
-    visit = Visits(tmp_path / "visits").of(OURS, "tab")
-    receive(visit, path, 10**7)
-    told = denoise(visit, Asked("denoise", "preview", None, 1.0), 1, Run(lambda run: ""))
-    assert told.startswith("Done")
-    result = read_image(visit.files["result"])
+    teller = Teller(1, lambda *news: None, set())
+    picture, _ = look(path, 10**7, teller)
+    made = denoise(picture, Asked("denoise", "preview", None, 1.0), 1, tmp_path, teller)
+    assert made.told.startswith("Done")
+    assert made.result is not None
+    result = read_image(made.result)
     assert result.pixels.shape == (3, 40, 40)
     assert len(cut(result)) == 3

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import sys
 import threading
 import webbrowser
 from collections.abc import Callable
@@ -24,7 +26,7 @@ def run(
     open_browser: bool,
     tell: Callable[[str], None],
 ) -> None:
-    """Serve until Ctrl-C."""
+    """Serve until Ctrl-C or SIGTERM, which end the process."""
     from ..web.server import is_loopback, serve
 
     def ready(address: str) -> None:
@@ -38,3 +40,6 @@ def run(
         serve(host, port, most_bytes, workers, ready)
     except KeyboardInterrupt:
         tell("stopped; all pictures that were dropped are deleted")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)  # all is put away; Python would take seconds to take its libraries down

@@ -2,8 +2,8 @@
 
 What cannot be known from one picture is whether a rough wall is texture or noise.  Regions of noise are
 alike in all directions and at all places (:mod:`.regions`); where there are many of them, and few others
-that are as quiet, it is noise.  The finding is used as far as it can be trusted: the spectrum is that of the
-white floor plus a share of what the regions show above it, and the share is continuous.
+that are as quiet, it is noise.  The finding is used as far as it can be trusted: the spectrum is that of
+the white floor plus a share of what the regions show above it, and the share is continuous.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ _QUANTILE = 0.25  # of the levels of a class's noise-like regions: texture is lo
 _TOLERANCE = 1.5  # times that level: up to there a noise-like region is taken for noise
 _WIDE_TOLERANCE = 4.0  # the same where noise is everywhere, and there is no texture to be afraid of
 _DEAD = 0.5  # times the square of a rounding step: quieter regions are flat by quantisation
-# Noise has no more than this times the level of its calmest places (quantile), 2^.7 to 2^1.1 typically; unless the
-# white floor is so low (in rounding steps, from not to fully used) that a JPEG has made places dead.
+# Noise has no more than this times the level of its calmest places (quantile), 2^.7 to 2^1.1
+# typically; unless the white floor is so low (in rounding steps, from not to fully used) that a JPEG
+# has made places dead.
 _CALM, _CALM_LIMIT, _NOT_DEAD = 0.01, 2.4, (0.2, 0.6)
 # Noise is everywhere: from none to all
 _ALL_PURITY, _ALL_SHARE = (0.6, 0.75), (0.25, 0.5)
-# Trust, a linear rule: (middle, scale, weight) of purity; log2 of the share of noise regions; coarseness (log2
-# of the standard deviation in ring 2 over ring 5); slope (ring 0 over ring 2); log2 of the quietest regions'
-# level over that of the noise; how far ring 5 is above the white floor; in colour luma (ring 2) over chroma
-# (ring 0).  Fitted to real and simulated cameras and microscopes, clean pictures, JPEGs of these, white noise.
+# Trust, a linear rule: (middle, scale, weight) of purity; log2 of the share of noise regions;
+# coarseness (log2 of the standard deviation in ring 2 over ring 5); slope (ring 0 over ring 2); log2
+# of the quietest regions' level over that of the noise; how far ring 5 is above the white floor; in
+# colour luma (ring 2) over chroma (ring 0).  Fitted to real and simulated cameras and microscopes,
+# clean pictures, JPEGs of these, white noise.
 _TRUST = np.array(
     [
         (0.6, 0.25, 0.4),
@@ -43,13 +45,15 @@ _TRUST = np.array(
 )
 _QUIETEST = 0.05  # quantile
 _TRUSTED_IN_COLOUR, _TRUSTED_IN_GREY = (-2.0, 0.0), (2.0, 2.7)  # from none to full trust
-# Coarseness plus log2 of the level over the white floor, from white to coarse: white noise is better known from
-# its floor.  White noise has at most 1.7 (sigma 15), or 1.0 where noise is everywhere; phones at least 2.5.
+# Coarseness plus log2 of the level over the white floor, from white to coarse: white noise is better
+# known from its floor.  White noise has at most 1.7 (sigma 15), or 1.0 where noise is everywhere;
+# phones at least 2.5.
 _NOT_WHITE, _NOT_WHITE_EVERYWHERE = np.array([1.6, 2.4]), np.array([0.9, 1.5])
 # What the denoiser is told
 _FLATTEN = (0.3, 0.15)  # of the log spectrum in colour, against a wrong shape; less if all is noise
-# Times the level found, in colour, where tone curve, noise reduction and compression make noise uneven: from few to
-# many regions at the noise floor, where oversmoothing costs little; and more chroma if a JPEG's dead zones hide it.
+# Times the level found, in colour, where tone curve, noise reduction and compression make noise
+# uneven: from few to many regions at the noise floor, where oversmoothing costs little; and more
+# chroma if a JPEG's dead zones hide it.
 _LUMA, _CHROMA, _HIDDEN = (1.1, 1.3), (1.15, 1.5), 0.3
 _FLOOR_SHARE = (0.2, 0.4)  # of the regions
 # The standard deviation of ring 0 over ring 1, of ring 1 over ring 2, at most: more is shading
@@ -59,7 +63,7 @@ _BEND, _SLACK = (
     0.02,
 )  # rise of log2 sd from ring to ring, over the rise one ring above, if all is noise
 _STEADY = 5  # the ring from where on that spectrum is taken as found
-_CENTRES = np.array([RADIUS[RING == k].mean() for k in range(N_RINGS)])
+_CENTRES = np.array([RADIUS[np.equal(RING, k)].mean() for k in range(N_RINGS)])
 
 
 @dataclass(frozen=True)

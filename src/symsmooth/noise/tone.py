@@ -1,10 +1,10 @@
 """Tone bias: noise that was added before a tone curve makes the mean of noisy pixels too dark.
 
-A camera's noise is added in linear light; its tone curve is concave and cuts what is below black.  Averaging
-noisy pixels faithfully, as every denoiser does, then gives a dark and tinted picture, most of all in the
-shadows.  For y = g(clip(x + s n)), n Gaussian and g the sRGB curve, the mean and the standard deviation of y
-determine x and s; from the denoised pixel and the local deviation of what was removed follows by how much
-the pixel is too dark, as in an exact unbiased inverse.
+A camera's noise is added in linear light; its tone curve is concave and cuts what is below black.
+Averaging noisy pixels faithfully, as every denoiser does, then gives a dark and tinted picture, most of all
+in the shadows.  For y = g(clip(x + s n)), n Gaussian and g the sRGB curve, the mean and the standard
+deviation of y determine x and s; from the denoised pixel and the local deviation of what was removed
+follows by how much the pixel is too dark, as in an exact unbiased inverse.
 
 The curve also skews the noise.  Where what was removed is not skewed as the curve would have it, the noise
 was not added before the curve, and nothing is corrected.
@@ -22,8 +22,8 @@ import scipy.ndimage
 from ..image import Array, Float
 
 _WIDTH = 8.0  # pixels, of the window in which the level of what was removed is measured
-# What is aimed at: 0 the mean of the clipped linear light, 1 the light before clipping.  SIDD's references lie
-# between: 0 and 1 give 37.3 and 37.2 dB, .5 gives 37.8 (.3 to .7 within .13).
+# What is aimed at: 0 the mean of the clipped linear light, 1 the light before clipping.  The references of
+# phone pictures lie between: 0 and 1 give 37.3 and 37.2 dB, .5 gives 37.8 (.3 to .7 within .13).
 _BEFORE_CLIPPING = 0.5
 _SKEWED = (
     0.1,
@@ -112,7 +112,7 @@ def _tables() -> tuple[Float, Float]:
 
 
 def _on_grid(points: Array, values: Array, use: Array) -> Array:
-    """Interpolate scattered values to the table; beyond what can occur, as at the largest level that can."""
+    """Interpolate scattered values to the table; beyond what can occur, as at the largest level."""
     grid = np.meshgrid(np.linspace(0, 1, _MEANS), np.linspace(0, _MOST, _LEVELS), indexing="ij")
     table = scipy.interpolate.LinearNDInterpolator(points[use], values.ravel()[use])(*grid)
     table[:, 0] = 0.0

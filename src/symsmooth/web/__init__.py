@@ -1,9 +1,10 @@
 """``symsmooth serve``: a page on this machine where pictures are dropped, denoised and looked at.
 
-- ``server``: the address: who may ask for what, upload limits, files of visits; runs until Ctrl-C;
-- ``app``: what the page shows (gradio); ``desk``: what its controls do;
-- ``visits``: the files of one visitor, and nobody else's;
-- ``runs``: work that waits for its turn, tells how far it is, and can be stopped;
+- ``server``: puts all together at an address, until Ctrl-C or SIGTERM;
+- ``guard``: who may ask for what; ``uploads``: what visitors send, and how much;
+- ``visits``: the files of one visitor, and nobody else's; how many there may be, how long they last;
+- ``app``: what the page shows; ``desk``: what its controls do.  These two alone know gradio;
+- ``crew``: work that waits for its turn (``runs``) and is done in processes (``workers``, ``worker``);
 - ``tasks``: what is done to a visitor's picture, through the same functions as the command line;
 - ``examples``: pictures for those who have none at hand;
 - ``words``: what is told, as HTML.

@@ -14,12 +14,11 @@ from ..methods import METHODS
 from . import words
 from .desk import LEAST, LOOKED, MOST, SHOWN, Desk
 from .examples import EXAMPLES
-from .runs import Runs
-from .visits import Visits
 
 _QUALITIES = ["preview", "fast", "balanced", "best"]
 _ENDINGS = [".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff",
             ".fits", ".fit", ".fts", ".npy"]  # fmt: skip
+_EVENTS = 10_000  # at once: every open tab has one that lasts (Desk.stay), gradio's 40 is too few
 _FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "DejaVu Sans", "sans-serif"]
 # Before a run: where does one look?  On a phone, bring what comes of it into view.
 _WHERE = (
@@ -31,12 +30,9 @@ _SEE = (
 )
 
 
-def make_page(
-    visits: Visits, runs: Runs, workers: int | None, most_bytes: int
-) -> tuple[gr.Blocks, dict[str, Any]]:
+def make_page(desk: Desk, most_bytes: int) -> tuple[gr.Blocks, dict[str, Any]]:
     """Return the page and how it looks."""
-    desk = Desk(visits, runs, workers, most_bytes)
-    with gr.Blocks(title="symsmooth", analytics_enabled=False, delete_cache=(600, 600)) as page:
+    with gr.Blocks(title="symsmooth", analytics_enabled=False) as page:
         gr.HTML(
             '<div class="title"><h1>symsmooth</h1><p>Denoise a picture: nothing to train, '
             "nothing leaves this machine.</p></div>"
@@ -47,6 +43,8 @@ def make_page(
             with gr.Column(scale=3, min_width=320, elem_id="stage"):
                 parts |= _stage()
         _connect(page, desk, parts)
+    page.max_threads = _EVENTS
+    page.queue(api_open=False)
     return page, {"theme": _theme(), "css": (files(__package__) / "page.css").read_text("utf-8")}
 
 
@@ -126,10 +124,12 @@ def _connect(page: gr.Blocks, desk: Desk, c: dict[str, Any]) -> None:
     """Say what happens when a control is used."""
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     looked, shown = [c[name] for name in LOOKED], [c[name] for name in SHOWN]
-    c["drop"].upload(desk.drop, c["drop"], looked, concurrency_limit=2, **quiet)
-    c["example"].input(desk.example, c["example"], looked, concurrency_limit=2, **quiet)
-    c["clean"].upload(desk.reference, c["clean"], [c["clean"], c["clean_told"]], **quiet)
     many: dict[str, Any] = {"concurrency_limit": None, "trigger_mode": "multiple", **quiet}
+    # Not preprocessed: gradio would look for a file where there is just the token of an upload.
+    raw: dict[str, Any] = {"preprocess": False, **many}
+    c["drop"].upload(desk.drop, c["drop"], looked, **raw)
+    c["example"].input(desk.example, c["example"], looked, **many)
+    c["clean"].upload(desk.reference, c["clean"], [c["clean"], c["clean_told"]], **raw)
     tuned = [c[k] for k in ("quality", "estimated", "sigma", "strength")]
     asked = [c["method"], *tuned, c["looking"]]
     c["start"].click(desk.denoise, asked, shown, js=_SEE % _WHERE, **many)
@@ -146,7 +146,7 @@ def _connect(page: gr.Blocks, desk: Desk, c: dict[str, Any]) -> None:
         c["method"], c["quality"], concurrency_limit=None, **quiet,
     )  # fmt: skip
     page.load(desk.stay, None, None, concurrency_limit=None, **quiet)
-    page.unload(desk.leave)
+    page.unload(lambda: None)  # or the page would not keep the connection that tells it is open
 
 
 def _theme() -> gr.themes.Base:

@@ -1,11 +1,17 @@
-"""What is done to a visitor's picture: through the functions of the command line, hence its bits."""
+"""What is done to a visitor's picture: through the functions of the command line, hence its bits.
+
+All of this is done in processes of ``workers``: they get what they need, write into folders, and
+return what came of it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -14,7 +20,7 @@ import symsmooth
 
 from ..cli import noise_report, seeing, work
 from ..cli.options import own_options
-from ..files import FileError, format_of, reading_at_most
+from ..files import FileError, format_of, reading_at_most, write_image
 from ..files._claims import memory
 from ..files.stacks import cut
 from ..image import Array
@@ -22,11 +28,13 @@ from ..methods import METHODS
 from ..noise import White
 from ..views.compare import Comparison, Result, compare_page, look_page
 from ..views.display import display_range
-from .runs import Run, Work
-from .visits import Dropped, Visit, VisitError
+from .visits import Dropped, VisitError
+from .worker import Teller
 
 PREVIEW = 448  # sides of the part that is done first
 UNPACKED = 4  # times the upload limit is what pixels may take in memory
+READING_SECONDS = 20.0  # that looking at a file may take ...
+READING_BYTES = 1e6  # ... and a second more for so many bytes
 _PART = "The part you look at; the whole follows"
 _MUCH = 0.6  # of the picture: then the part is not done first
 _WORKING_BYTES = 64  # of memory for a pixel at work
@@ -65,8 +73,17 @@ class Asked:
         return work.Job(self.method, function, options, sigma, "auto", workers, seed=0)
 
 
-def receive(visit: Visit, path: Path, most_bytes: int) -> None:
-    """Look into a file that was dropped: what it is, its noise; show it in place of what was there."""
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run: files in the folder it was given."""
+
+    told: str
+    report: Path  # the page that is shown, to be taken home too
+    result: Path | None = None
+
+
+def look(path: Path, most_bytes: int, teller: Teller) -> tuple[Dropped, Path]:
+    """Look into a file that was dropped: what it is, its noise; return that and a page of it."""
     with reading_at_most(most_bytes):
         images = work.open_file(path, "auto")
     stack = cut(images[0])
@@ -85,32 +102,28 @@ def receive(visit: Visit, path: Path, most_bytes: int) -> None:
         f"{path.name}, {work.size_of(images[0], stack)}",
         (pixels.shape[0], pixels.shape[1]),
     )
-    text = look_page(_comparison(picture, pixels, []), "As it is")
-    visit.asked += 1  # what runs is of no interest any more
-    visit.stop()
-    visit.replace("picture", path)
-    visit.picture, visit.reference = picture, None
-    for name in ("result", "report"):
-        visit.files.pop(name, None)
-    visit.show(text)
+    page = path.parent / "view.html"
+    page.write_text(look_page(_comparison(picture, pixels, []), "As it is"), "utf-8")
+    return picture, page
 
 
-def receive_reference(visit: Visit, path: Path, most_bytes: int) -> None:
-    """Keep the picture without noise."""
+def look_at_reference(path: Path, most_bytes: int, teller: Teller) -> None:
+    """Make sure that the picture without noise can be read."""
     with reading_at_most(most_bytes):
         seeing.open_picture(path, "auto", None)
-    visit.reference = path
 
 
-def warm_up(workers: int | None) -> None:
-    """Compile what the default method needs, so that the first visitor does not wait for it."""
+def get_ready_to_look(folder: Path, teller: Teller) -> None:
+    """Load, and compile if need be, what looking at a picture takes."""
+    with TemporaryDirectory(dir=folder) as name:
+        path = Path(name) / "noise.tif"
+        write_image(path, np.random.default_rng(0).normal(100.0, 20.0, (64, 64)).astype("f4"))
+        look(path, 2**20, teller)
+
+
+def get_ready_to_run(workers: int | None, teller: Teller) -> None:
+    """Load, and compile if need be, what the default method takes."""
     symsmooth.denoise(np.random.default_rng(0).normal(100.0, 20.0, (64, 64)), workers=workers)
-
-
-def telling_of_compilation(work_on: Work, run: Run) -> str:
-    """Do a piece of work; say so if it waits for kernels to be compiled."""
-    with work.telling_of_compilation(run.tell):
-        return work_on(run)
 
 
 def _check_memory(piece: Array) -> None:
@@ -128,16 +141,17 @@ def _named_as_it_is(path: Path, format: str) -> Path:
     return path if right else path.rename(path.with_suffix(_SUFFIXES[format]))
 
 
-def denoise(visit: Visit, asked: Asked, workers: int | None, run: Run) -> str:
-    """Denoise what one looks at and show it, then the whole file; return what to tell."""
-    picture = _picture_of(visit)
-    job = asked.job(picture, workers)
-    noisy, told = seeing.open_picture(picture.path, "auto", None)
-    _preview(visit, asked, job, noisy, run)
-    name = f"{picture.path.stem}-denoised{picture.path.suffix}"
-    target = visit.place(name, "result")
-    report = work.denoise_file(picture.path, target, job, run.progress)
-    denoised, _ = seeing.open_picture(target, "auto", None)
+def denoise(
+    picture: Dropped, asked: Asked, workers: int | None, folder: Path, teller: Teller
+) -> Outcome:
+    """Denoise what one looks at and show it, then the whole file, into a folder."""
+    with work.telling_of_compilation(partial(teller.tell, "stage")):
+        job = asked.job(picture, workers)
+        noisy, told = seeing.open_picture(picture.path, "auto", None)
+        _preview(picture, asked, job, noisy, folder, teller)
+        target = folder / f"{picture.path.stem}-denoised{picture.path.suffix}"
+        report = work.denoise_file(picture.path, target, job, teller.progress)
+        denoised, _ = seeing.open_picture(target, "auto", None)
     assert report.noise is not None
     used = report.noise if asked.sigma is not None else picture.found
     result = Result(_label(job), denoised, report.seconds, report.noise.brief, report.parameters)
@@ -149,16 +163,14 @@ def denoise(visit: Visit, asked: Asked, workers: int | None, run: Run) -> str:
     }
     timing = "this run on this machine, with reading and writing the file"
     found = replace(_comparison(picture, noisy, [result], facts), timing=timing)
-    _finish(
-        visit, run, lambda: compare_page(found, run.progress), f"{picture.path.stem}-denoised.html"
-    )
-    visit.replace("result", target)
-    return f"Done in {report.seconds:.1f} s"
+    page = _write(folder / f"{target.stem}.html", compare_page(found, teller.progress), teller)
+    return Outcome(f"Done in {report.seconds:.1f} s", page, target)
 
 
-def _preview(visit: Visit, asked: Asked, job: work.Job, noisy: Array, run: Run) -> None:
+def _preview(
+    picture: Dropped, asked: Asked, job: work.Job, noisy: Array, folder: Path, teller: Teller
+) -> None:
     """Denoise the part one looks at, if that is much less than the whole, and show it."""
-    picture = _picture_of(visit)
     where = part_seen(asked.looking, noisy.shape[:2])
     if where is None:
         return
@@ -166,12 +178,13 @@ def _preview(visit: Visit, asked: Asked, job: work.Job, noisy: Array, run: Run) 
     options = dict(job.options)
     if not picture.noise.fits(part.shape if part.ndim == 3 else (*part.shape, 1)):
         options.pop("noise", None)
-    progress = work.within("the part you look at: ", run.progress)
+    progress = work.within("the part you look at: ", teller.progress)
     axis = -1 if noisy.ndim == 3 else None
     denoised, _ = work.apply(replace(job, options=options), part, axis, job.sigma, progress)
     result = Result(_label(job), denoised, 0.0, "")
     found = replace(_comparison(picture, part, [result]), shown=display_range(noisy))
-    _finish(visit, run, lambda: look_page(found, _PART, run.progress), "")
+    page = _write(folder / "part.html", look_page(found, _PART, teller.progress), teller)
+    teller.tell("part", page)
 
 
 def part_seen(
@@ -203,20 +216,21 @@ def part_seen(
     return (cuts[0], cuts[1]) if math.prod(sides) < _MUCH * math.prod(shape) else None
 
 
-def compare(visit: Visit, names: Sequence[str], asked: Asked, workers: int | None, run: Run) -> str:
-    """Put two to four methods side by side; return what to tell."""
-    picture = _picture_of(visit)
+def compare(
+    picture: Dropped, reference: Path | None, names: Sequence[str], asked: Asked,
+    workers: int | None, folder: Path, teller: Teller,
+) -> Outcome:  # fmt: skip
+    """Put two to four methods side by side, on a page in a folder."""
     chosen = seeing.parse_methods(",".join(names), lambda name: (name, METHODS[name]), METHODS)
     tuned = [_tuned(each, asked) for each in chosen]
 
-    def page() -> str:
-        return seeing.compare(
-            picture.path, visit.reference, tuned, sigma=asked.sigma, channel_axis="auto", piece=None,
-            workers=workers, seed=0, progress=run.progress, strength=asked.strength,
+    with work.telling_of_compilation(partial(teller.tell, "stage")):
+        text = seeing.compare(
+            picture.path, reference, tuned, sigma=asked.sigma, channel_axis="auto", piece=None,
+            workers=workers, seed=0, progress=teller.progress, strength=asked.strength,
         )  # fmt: skip
-
-    _finish(visit, run, page, f"{picture.path.stem}-compared.html")
-    return f"Compared {len(names)} methods in {run.seconds:.1f} s"
+    page = _write(folder / f"{picture.path.stem}-compared.html", text, teller)
+    return Outcome(f"Compared {len(names)} methods in {teller.seconds:.1f} s", page)
 
 
 def _tuned(each: seeing.Asked, asked: Asked) -> seeing.Asked:
@@ -227,12 +241,6 @@ def _tuned(each: seeing.Asked, asked: Asked) -> seeing.Asked:
     if "--strength" in known and asked.strength != 1.0:
         options["strength"] = asked.strength
     return replace(each, label=label, options=options)
-
-
-def _picture_of(visit: Visit) -> Dropped:
-    if visit.picture is None:
-        raise VisitError("Drop a picture first, or take an example.")
-    return visit.picture
 
 
 def _label(job: work.Job) -> str:
@@ -248,12 +256,8 @@ def _comparison(
     return Comparison(picture.path.name, noisy, level, peak, results, None, facts or {})
 
 
-def _finish(visit: Visit, run: Run, page: Callable[[], str], report: str) -> None:
-    """Draw a page and show it; keep it as a file under a name, if it has one."""
-    text = page()
-    run.progress("drawing", 1, 1)  # the last chance to be stopped
-    visit.show(text, partly=not report)
-    if report:
-        path = visit.place(report, "report")
-        path.write_text(text, "utf-8")
-        visit.replace("report", path)
+def _write(page: Path, text: str, teller: Teller) -> Path:
+    """Write a page, unless the work is to stop: this is the last chance to."""
+    teller.progress("drawing", 1, 1)
+    page.write_text(text, "utf-8")
+    return page

@@ -14,7 +14,7 @@ def viewer(visit: Visit) -> str:
     """Return the frame that shows the visit's pictures; it remembers where one looks."""
     return element(
         "iframe",
-        src=f"{visit.address('view')}?n={visit.shown}{'&part' if visit.partly else ''}",
+        src=f"{visit.link('view')}?n={visit.shown}{'&part' if visit.partly else ''}",
         title="Pictures: before and after, method noise, numbers",
         class_="viewer",
     )
@@ -86,7 +86,7 @@ def downloads(visit: Visit) -> str:
                     "a",
                     element("b", words),
                     element("span", about),
-                    href=visit.address(name),
+                    href=visit.link(name),
                     download=True,
                     class_="take",
                 )

@@ -1,0 +1,288 @@
+"""What visitors send: taken in here, known by a random token, given to the visit of its sender alone.
+
+A file is what this server has written itself, on the same disk and inode; a name opens nothing.  What
+is not asked for soon is deleted, so is what does not arrive whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import shutil
+import stat
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .visits import VisitError
+
+SPARE = 2**16  # bytes a request may have beyond the file in it
+_LOST = "The upload did not arrive; please drop the picture again."
+_FULL = "There is no room for more pictures now; please come back later."
+
+
+class RefusedError(Exception):
+    """A request that is not answered: a status and why."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status, self.text = status, text
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much may be sent."""
+
+    most_bytes: int  # of a file
+    at_once: int = 128  # uploads under way, in all
+    of_address: int = 64  # the same from one address
+    of_owner: int = 4  # files of one visitor that are under way or wait to be asked for
+    stall: float = 20.0  # seconds without a byte after which an upload is given up
+    slowest: float = 20_000.0  # bytes a second below which it is, too
+    kept: float = 60.0  # seconds a file waits to be asked for
+
+    @property
+    def of_visit(self) -> int:
+        """Bytes on disk of one visit: pictures, unpacked results and pages."""
+        return 8 * self.most_bytes + 2**26
+
+    @property
+    def in_all(self) -> int:
+        """Bytes on disk of all visits."""
+        return 16 * self.of_visit
+
+
+@dataclass
+class _Upload:
+    """A file under way, or here."""
+
+    owner: str
+    address: str
+    size: int  # as announced
+    name: str = ""
+    path: Path | None = None  # once it is whole
+    identity: tuple[int, int] = (0, 0)  # device and inode
+    since: float = 0.0  # when it was whole
+
+
+class Uploads:
+    """The files that were sent and not asked for yet.
+
+    Parameters
+    ----------
+    folder : path
+        Where they are kept.
+    limits : Limits
+    most_on_disk : int
+        Bytes that all files below the folder's parent may take.
+    clock : function
+        Returns seconds.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        limits: Limits,
+        most_on_disk: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.limits = limits
+        self._folder, self._clock = folder, clock
+        self._folder.chmod(0o700)
+        free = shutil.disk_usage(folder).free
+        self._most = min(limits.in_all, free // 2) if most_on_disk is None else most_on_disk
+        self._uploads: dict[str, _Upload] = {}
+        self._ids: set[tuple[str, str]] = (
+            set()
+        )  # by what the page calls them while they are under way
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._uploads)
+
+    # --- receiving ------------------------------------------------------------------------
+
+    async def receive(self, owner: str, address: str, scope: Any, receive: Any) -> str:
+        """Take the one file of a request in; return its token, or raise RefusedError."""
+        from starlette.formparsers import MultiPartException, MultiPartParser
+        from starlette.requests import Request
+
+        request = Request(scope, receive)
+        size = int(request.headers["content-length"])
+        if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+            raise RefusedError(400, "Send one file as a form.")
+        on_disk = await asyncio.to_thread(bytes_in, self._folder.parent)
+        with self._under_way(owner, address, size, on_disk) as (token, upload):
+            called = owner, request.query_params.get("upload_id", "")
+            self._ids.add(called)
+            try:
+                form = await MultiPartParser(
+                    request.headers, self._chunks(request, size), max_files=1, max_fields=4
+                ).parse()
+                try:
+                    await asyncio.to_thread(self._keep, token, upload, form)
+                finally:
+                    await form.close()
+            except MultiPartException as error:
+                raise RefusedError(400, "Send one file at a time.") from error
+            finally:
+                self._ids.discard(called)
+            return token
+
+    async def _chunks(self, request: Any, size: int) -> AsyncIterator[bytes]:
+        """Yield what is sent, unless it stalls."""
+        from starlette.requests import ClientDisconnect
+
+        loop, chunks = asyncio.get_running_loop(), request.stream()
+        end = loop.time() + self.limits.stall + size / self.limits.slowest
+        while True:
+            left = min(self.limits.stall, end - loop.time())
+            try:
+                chunk = await asyncio.wait_for(anext(chunks), left)
+            except StopAsyncIteration:
+                return
+            except TimeoutError as error:
+                raise RefusedError(408, "The upload took too long.") from error
+            except ClientDisconnect as error:
+                raise RefusedError(400, "The upload was broken off.") from error
+            yield chunk
+
+    @contextmanager
+    def _under_way(
+        self, owner: str, address: str, size: int, on_disk: int
+    ) -> Iterator[tuple[str, _Upload]]:
+        """Count an upload while it lasts, and forget it unless it arrives; or refuse it."""
+        limits = self.limits
+        with self._lock:
+            others = [*self._uploads.values()]
+            coming = [other for other in others if other.path is None]
+            if sum(other.owner == owner for other in others) >= limits.of_owner:
+                raise RefusedError(429, "Your last pictures are still on their way; wait a moment.")
+            if (
+                len(coming) >= limits.at_once
+                or sum(other.address == address for other in coming) >= limits.of_address
+            ):
+                raise RefusedError(503, "Too many pictures arrive at the moment; try again soon.")
+            reserved = sum(other.size for other in coming)
+            if on_disk + reserved + size > self._most:
+                raise RefusedError(507, _FULL)
+            token = secrets.token_urlsafe(24)
+            upload = self._uploads[token] = _Upload(owner, address, size)
+        try:
+            yield token, upload
+        except BaseException:
+            self._forget(token)
+            raise
+
+    def _keep(self, token: str, upload: _Upload, form: Any) -> None:
+        """Write the file of a form under its token."""
+        sent = [each for _, each in form.multi_items() if not isinstance(each, str)]
+        if len(sent) != 1:
+            raise RefusedError(400, "Send one file at a time.")
+        source = sent[0].file
+        if source.seek(0, os.SEEK_END) > self.limits.most_bytes:
+            most = f"{self.limits.most_bytes / 2**20:.4g} MB"
+            raise RefusedError(413, f"The file exceeds the maximum allowed size, {most}.")
+        source.seek(0)
+        upload.name = sent[0].filename or "picture"
+        path = self._folder / token
+        try:
+            with open(path, "xb", opener=_for_us_alone) as target:
+                shutil.copyfileobj(source, target, 2**20)
+                found = os.fstat(target.fileno())
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        with self._lock:
+            upload.identity = found.st_dev, found.st_ino
+            upload.path, upload.since = path, self._clock()
+
+    def is_coming(self, owner: str, upload_id: str) -> bool:
+        """Whether an upload that the page calls so is under way."""
+        return (owner, upload_id) in self._ids
+
+    # --- giving ---------------------------------------------------------------------------
+
+    def is_of(self, owner: str, token: object) -> bool:
+        """Whether a visitor has sent the file of a token, and has not asked for it yet."""
+        with self._lock:
+            upload = self._uploads.get(token) if isinstance(token, str) else None
+            return upload is not None and upload.path is not None and upload.owner == owner
+
+    def take(self, owner: str, token: object, place: Callable[[str], Path]) -> Path:
+        """Move a file its sender asks for to a place made of its name; return the place."""
+        with self._lock:
+            upload = self._uploads.get(token) if isinstance(token, str) else None
+            if upload is None or upload.path is None or upload.owner != owner:
+                raise VisitError(_LOST)
+            del self._uploads[str(token)]
+        path = upload.path
+        try:
+            found = path.lstat()
+            same = (found.st_dev, found.st_ino) == upload.identity
+            if not stat.S_ISREG(found.st_mode) or not same:
+                raise VisitError(_LOST)
+            target = place(upload.name)
+            os.replace(path, target)
+        except OSError as error:
+            raise VisitError(_LOST) from error
+        finally:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        return target
+
+    def check_room(self, visiting: Path) -> None:
+        """Refuse more work for a visit whose files, or all files, take too much of the disk."""
+        if bytes_in(visiting) > self.limits.of_visit:
+            raise VisitError("Your pictures take too much room; reload the page to begin anew.")
+        if bytes_in(self._folder.parent) > self._most:
+            raise VisitError(_FULL)
+
+    def _forget(self, token: str) -> None:
+        with self._lock:
+            upload = self._uploads.pop(token, None)
+        if upload is not None and upload.path is not None:
+            upload.path.unlink(missing_ok=True)
+
+    def sweep(self) -> None:
+        """Delete what nobody has asked for."""
+        now = self._clock()
+        with self._lock:
+            old = [
+                token
+                for token, upload in self._uploads.items()
+                if upload.path is not None and now - upload.since > self.limits.kept
+            ]
+        for token in old:
+            self._forget(token)
+
+
+def _for_us_alone(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+
+
+def bytes_in(folder: Path) -> int:
+    """Return the bytes of all files below a folder."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(place, name)).st_size
+    return total
+
+
+async def told_when_here(uploads: Uploads, owner: str, upload_id: str) -> AsyncIterator[str]:
+    """Tell, as an event of a stream, when an upload is no longer under way."""
+    for _ in range(30):  # the page may ask before it sends
+        if uploads.is_coming(owner, upload_id):
+            break
+        await asyncio.sleep(0.1)
+    while uploads.is_coming(owner, upload_id):
+        await asyncio.sleep(0.1)
+    yield f"data: {json.dumps({'msg': 'done'})}\n\n"

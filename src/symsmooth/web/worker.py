@@ -1,0 +1,107 @@
+"""The body of a process of ``workers``: does what it is told to, within its memory, until nobody asks.
+
+It hears ("call", number, work, arguments) and ("stop", number) on its standard input, and answers
+(number, kind, ...) on its standard output: "done" and "failed" at the end, before that whatever the
+work tells.  When its input ends, so does it: it never outlives the server.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import signal
+import sys
+import threading
+import time
+import traceback
+from contextlib import suppress
+from typing import Any, BinaryIO
+
+from ..tiles import Cancelled
+
+_TELL = 0.05  # seconds between two news of progress
+
+
+class Teller:
+    """How work tells how far it is, and learns that it is to stop."""
+
+    def __init__(self, number: int, say: Any, stopped: set[int]) -> None:
+        self._number, self._say, self._stopped = number, say, stopped
+        self._start = time.perf_counter()
+        self._last = 0.0
+        self._stage = ""
+
+    @property
+    def seconds(self) -> float:
+        """How long the work has been going on."""
+        return time.perf_counter() - self._start
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """Tell how far the work is; end it, with Cancelled, if it is to stop."""
+        if self._number in self._stopped:
+            raise Cancelled(f"stopped during {stage}")
+        now = time.perf_counter()
+        if stage != self._stage or now - self._last > _TELL:
+            self._stage, self._last = stage, now
+            self.tell("progress", stage, done, total)
+
+    def tell(self, kind: str, *news: Any) -> None:
+        """Tell something else."""
+        self._say(self._number, kind, *news)
+
+
+def main(memory: int) -> None:
+    """Work until nobody asks."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when it ends
+    heard = sys.stdin.buffer
+    said: BinaryIO = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no answer
+    calls: queue.SimpleQueue[tuple[int, Any, tuple[Any, ...]]] = queue.SimpleQueue()
+    stopped: set[int] = set()
+    lock = threading.Lock()
+
+    def listen() -> None:
+        while True:
+            try:
+                word, number, *rest = pickle.load(heard)
+            except BaseException:  # the server has ended
+                os._exit(0)
+            if word == "stop":
+                stopped.add(number)
+            else:
+                calls.put((number, *rest))
+
+    def say(*words: Any) -> None:
+        with lock:
+            pickle.dump(words, said)
+            said.flush()
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        number, work, arguments = calls.get()
+        try:
+            limit_memory(memory)
+            say(number, "done", work(*arguments, Teller(number, say, stopped)))
+        except Cancelled as error:
+            say(number, "failed", "Cancelled", str(error), "")
+        except (ValueError, TypeError, OSError, MemoryError) as error:
+            text = str(error) or "There is not enough memory for this."
+            say(number, "failed", "told", text, "")
+        except Exception as error:
+            say(number, "failed", "other", type(error).__name__, traceback.format_exc())
+
+
+def limit_memory(more: int) -> None:
+    """Let this process take so many bytes more than it has now, where the system can see to it."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows
+        return
+    with suppress(OSError, ValueError):
+        pages = int(open("/proc/self/statm").read().split()[0])  # noqa: SIM115
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        most = pages * resource.getpagesize() + more
+        if hard != resource.RLIM_INFINITY:
+            most = min(most, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))

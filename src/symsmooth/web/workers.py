@@ -1,0 +1,246 @@
+"""Processes that touch visitors' pictures, so that no file can stop, fill or crash the server.
+
+A :class:`Worker` is started once and kept warm; it does one thing at a time, says how far it is, and
+stops when asked to.  If it does not, takes too long, needs too much memory or dies, it is killed and
+another takes its place.  Pictures and pages pass through files; what is said is small.  The body of
+the process is in ``worker``.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from ..tiles import Cancelled
+from .visits import VisitError
+
+_TICK = 0.05  # seconds between two looks at whether the work is to stop
+_PATIENCE = 1.0  # seconds in which it stops by itself once asked to
+_START = "import sys; sys.path[:] = {path!r}; from symsmooth.web.worker import main; main({memory})"
+_LOG = logging.getLogger(__name__)
+
+Hear = Callable[..., object]  # called with what kind of news it is, and the news
+
+
+class WorkError(VisitError):
+    """What went wrong in a worker and is the visitor's to know."""
+
+
+class Worker:
+    """A process that does what it is asked to."""
+
+    def __init__(self, memory: int) -> None:
+        code = _START.format(path=sys.path, memory=memory)
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            process_group=0 if os.name == "posix" else None,  # Ctrl-C is for the server alone
+        )
+        self._news: queue.SimpleQueue[tuple[Any, ...] | None] = queue.SimpleQueue()
+        self._number = 0
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as heard, suppress(EOFError, OSError, pickle.UnpicklingError):
+            while True:
+                self._news.put(pickle.load(heard))
+        self._news.put(None)
+
+    def _say(self, *words: Any) -> None:
+        assert self._process.stdin is not None
+        with suppress(OSError):  # it has died: told by the end of what is heard from it
+            pickle.dump(words, self._process.stdin)
+            self._process.stdin.flush()
+
+    def kill(self) -> None:
+        """End the process, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdin is not None:
+            with suppress(OSError):
+                self._process.stdin.close()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked for more."""
+        return self._process.poll() is None
+
+    def call(
+        self,
+        work: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        seconds: float | None = None,
+        hear: Hear | None = None,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> Any:
+        """Have ``work`` done and return what comes of it; a worker that does not stop is killed.
+
+        Parameters
+        ----------
+        work : function of a module
+            Called in the process with ``arguments`` and, last, a :class:`worker.Teller`.
+        seconds : float or None
+            How long it may take.
+        hear : function or None
+            Told what the work tells.
+        stopping : function
+            Whether the work is to end.
+
+        Raises
+        ------
+        WorkError
+            What the work raised for the user to know, or that it took too long or its process died.
+        Cancelled
+            If it was stopped.
+        RuntimeError
+            If it failed in any other way.
+        """
+        self._number += 1
+        start = time.monotonic()
+        end = None if seconds is None else start + seconds
+        last = None  # until when it may stop by itself
+        self._say("call", self._number, work, arguments)
+        while True:
+            try:
+                news = self._news.get(timeout=_TICK)
+            except queue.Empty:
+                news = ()
+            if news is None:
+                self.kill()
+                if stopping():
+                    raise Cancelled("stopped")
+                raise WorkError("This took more memory than there is for it, or is damaged.")
+            if news and news[0] == self._number:
+                kind, *rest = news[1:]
+                if kind == "done":
+                    return rest[0]
+                if kind == "failed":
+                    _raise(*rest)
+                if hear is not None:
+                    hear(kind, *rest)
+            now = time.monotonic()
+            if last is None and stopping():
+                last = now + _PATIENCE
+                self._say("stop", self._number)
+            if last is not None and now > last:
+                self.kill()
+                raise Cancelled("stopped")
+            if end is not None and now > end:
+                self.kill()
+                raise WorkError(
+                    f"This took more than {seconds:.0f} s to read and was given up; "
+                    "save it again in another program, or cut it."
+                )
+
+
+def _raise(kind: str, text: str, trace: str) -> None:
+    """Raise what a worker told of."""
+    if kind == "Cancelled":
+        raise Cancelled(text)
+    if kind == "told":
+        raise WorkError(text)
+    _LOG.error("work failed\n%s", trace)
+    raise RuntimeError(text)
+
+
+class Workers:
+    """Some workers, warm and ready; those that die are replaced.
+
+    Parameters
+    ----------
+    count : int
+        How many there are.
+    memory : int
+        Bytes that the work of each may take.
+    warm : function of a module, or None
+        Called once in each with a Teller, so that the first visitor need not wait for it.
+    """
+
+    def __init__(
+        self, count: int, memory: int, warm: Callable[..., Any] | None = None, *given: Any
+    ) -> None:
+        self._memory, self._warm, self._given = memory, warm, given
+        self._change = threading.Condition()
+        self._all: set[Worker] = set()
+        self._idle: list[Worker] = []
+        self._closed = False
+        for _ in range(count):
+            self._start()
+
+    def _start(self) -> None:
+        """Add a worker; it is offered once it is warm."""
+        with self._change:
+            if self._closed:
+                return
+            worker = Worker(self._memory)
+            self._all.add(worker)
+        threading.Thread(target=self._make_ready, args=(worker,), daemon=True).start()
+
+    def _make_ready(self, worker: Worker) -> None:
+        if self._warm is not None:
+            try:
+                worker.call(self._warm, self._given)
+            except Exception:
+                if not self._closed:
+                    _LOG.exception("a worker could not be made ready")
+                    time.sleep(1.0)  # so that one that never can be does not take all the time
+        self._give_back(worker)
+
+    def _give_back(self, worker: Worker) -> None:
+        with self._change:
+            if worker.alive:
+                self._idle.append(worker)
+                self._change.notify()
+                return
+            self._all.discard(worker)
+        worker.kill()  # closes what is left of it
+        self._start()
+
+    def call(
+        self,
+        work: Callable[..., Any],
+        *arguments: Any,
+        seconds: float | None = None,
+        hear: Hear | None = None,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> Any:
+        """Have something done by the next worker that is free; see :meth:`Worker.call`."""
+        worker = self._take(stopping)
+        try:
+            return worker.call(work, arguments, seconds, hear, stopping)
+        finally:
+            self._give_back(worker)
+
+    def _take(self, stopping: Callable[[], bool]) -> Worker:
+        """Wait for a worker that is free."""
+        while True:
+            with self._change:
+                while not self._idle:
+                    if self._closed or stopping():
+                        raise Cancelled("stopped before it began")
+                    self._change.wait(_TICK)
+                worker = self._idle.pop()
+            if worker.alive:
+                return worker
+            self._give_back(worker)  # it died while it had nothing to do
+
+    def close(self) -> None:
+        """Kill them all; whoever waits for one is told that it was stopped."""
+        with self._change:
+            self._closed = True
+            workers, self._idle = [*self._all], []
+            self._all.clear()
+            self._change.notify_all()
+        for worker in workers:
+            worker.kill()
