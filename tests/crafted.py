@@ -24,7 +24,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from hostile import ADDRESSES, SUFFIXES, Content, Link, Pipe, examine, sample
+
+if __package__:
+    from .hostile import ADDRESSES, SUFFIXES, Content, Link, Pipe, examine, sample
+else:  # run as a script
+    from hostile import ADDRESSES, SUFFIXES, Content, Link, Pipe, examine, sample
 
 Rng = np.random.Generator
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import io
 import json
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -281,3 +283,9 @@ def chatter(teller: Teller) -> int:
     os.write(1, b"a library prints")
     print("and so does Python")
     return os.getpid()
+
+
+def run_apart(coroutine: Any) -> Any:
+    """Run a coroutine in a thread of its own: a browser driven before leaves a loop running in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()

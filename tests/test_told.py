@@ -196,24 +196,20 @@ def test_compare_with_a_strength_keeps_the_model(calls: Any, tmp_path: Path) -> 
 
 def test_the_web_page_tells_the_same_noise(tmp_path: Path) -> None:
     from symsmooth.web import tasks, words
-    from symsmooth.web.runs import Run as WebRun
-    from symsmooth.web.visits import Visits
-
-    from .test_web import OURS
+    from symsmooth.web.worker import Teller
 
     write_image(tmp_path / "c.png", coarse())
-    (tmp_path / "visits").mkdir()
-    visit = Visits(tmp_path / "visits").of(OURS, "tab")
-    tasks.receive(visit, tmp_path / "c.png", 10**7)
-    picture = visit.picture
-    assert picture is not None
+    teller = Teller(1, lambda *news: None, set())
+    picture, _ = tasks.look(tmp_path / "c.png", 10**7, teller)
     assert picture.found.words in words.noise_of(picture)
     assert picture.found.words.startswith("coarse (correlated) noise, about ")
     asked = tasks.Asked("denoise", "preview", None, 1.0)
-    tasks.denoise(visit, asked, 1, WebRun(lambda run: ""))
-    assert picture.found.words in visit.files["report"].read_text("utf-8")
+    (tmp_path / "run").mkdir()
+    outcome = tasks.denoise(picture, asked, 1, tmp_path / "run", teller)
+    assert picture.found.words in outcome.report.read_text("utf-8")
     expected = symsmooth.denoise(coarse(), quality="preview", channel_axis=-1, rng=0)
-    assert np.array_equal(read_image(visit.files["result"]).pixels, expected)
+    assert outcome.result is not None
+    assert np.array_equal(read_image(outcome.result).pixels, expected)
 
 
 # --- a level and another noise ----------------------------------------------------------------

@@ -26,7 +26,7 @@ from symsmooth.web.visits import Limits, VisitError, Visits
 from symsmooth.web.workers import WorkError, Workers
 
 from . import serving
-from .serving import Person, Server, file_of, form, picture, wait_for
+from .serving import Person, Server, file_of, form, picture, run_apart, wait_for
 
 OURS, THEIRS = {"symsmooth": "a" * 43}, {"symsmooth": "b" * 43}
 # Files whose names say so go wrong while they are looked at, whatever the readers of files do.
@@ -220,7 +220,7 @@ def send(
     length = str(len(body)).encode()
     headers = [(b"content-type", kind.encode()), (b"content-length", length)]
     scope = {"type": "http", "method": "POST", "headers": headers, "query_string": b""}
-    return asyncio.run(uploads.receive(owner, "10.0.0.1", scope, receive))
+    return run_apart(uploads.receive(owner, "10.0.0.1", scope, receive))
 
 
 def test_no_file_of_a_broken_upload_stays_open(
@@ -466,7 +466,7 @@ def through_guard(tmp_path: Path, scope: dict[str, Any]) -> tuple[list[Any], lis
 
     visits = make_visits(tmp_path, Clock())
     guard = Guard(page, frozenset({"localhost"}), make_uploads(tmp_path, Clock()), visits)
-    asyncio.run(guard(scope, receive, send))
+    run_apart(guard(scope, receive, send))
     return asked, sent
 
 

@@ -235,7 +235,7 @@ def apply(
     }
     has = inspect.signature(job.function).parameters
     arguments = {name: value for name, value in shared.items() if name in has} | dict(job.options)
-    fit = getattr(symsmooth, f"fit_{job.method}", None)
+    fit: Any = symsmooth.fit_gsf if job.method == "gsf" else None
     if fit is None:
         return job.function(pixels, sigma, **arguments), {}
     result = fit(pixels, sigma, **arguments)

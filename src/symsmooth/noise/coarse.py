@@ -15,11 +15,12 @@ import numpy as np
 from ..image import Array, Float
 from .regions import LEVEL_RINGS, N_RINGS, RADIUS, RING, Regions
 
-_CLASSES = 6  # of brightness, with as many regions each
+_CLASSES, _CLASS_SIZE = 6, 16  # of brightness, with as many regions each, at least so many
 _FEWEST = 4  # noise-like regions in a class, or it says nothing
 _QUANTILE = 0.25  # of the levels of a class's noise-like regions: texture is louder
 _TOLERANCE = 1.5  # times that level: up to there a noise-like region is taken for noise
 _WIDE_TOLERANCE = 4.0  # the same where noise is everywhere, and there is no texture to be afraid of
+_TOO_DEAD = (0.3, 0.6)  # share of such regions, from full to no trust: noise is everywhere
 _DEAD = 0.5  # times the square of a rounding step: quieter regions are flat by quantisation
 # Noise has no more than this times the level of its calmest places (quantile), 2^.7 to 2^1.1
 # typically; unless the white floor is so low (in rounding steps, from not to fully used) that a JPEG
@@ -109,13 +110,15 @@ def fit_coarse(
     live = level > max(_DEAD * step**2, 1e-12)
     like = live & (regions.oddness < 1.0)
     classes = _classes(level, live, like, regions.brightness)
+    if not classes and forced and len(regions) > 0:  # all are noise, then
+        classes = [_Class(np.arange(len(regions)), 1.0, 1.0)]
     if not classes:
         return None
     weights = np.array([c.purity**2 * c.share for c in classes])
     weights /= weights.sum()
     spectrum = sum(w * energy[c.chosen].mean(axis=0) for w, c in zip(weights, classes, strict=True))
     purity = float(sum(w * c.purity for w, c in zip(weights, classes, strict=True)))
-    share = float(sum(c.share for c in classes) / _CLASSES)
+    share = float(sum(c.share for c in classes) / _n_classes(len(regions)))
     own_level = spectrum[0, LEVEL_RINGS].mean()
     limit = _CALM_LIMIT * float(np.quantile(regions.places, _CALM))
     seen = _ramp(float(np.sqrt(floor[0])) / max(step, 1e-9), *_NOT_DEAD)
@@ -123,8 +126,9 @@ def fit_coarse(
         spectrum = spectrum * (limit / own_level) ** seen
         own_level = spectrum[0, LEVEL_RINGS].mean()
     everywhere = _ramp(purity, *_ALL_PURITY) * _ramp(share, *_ALL_SHARE)
-    if everywhere > 0.0:
-        pool = energy[like & (level < _WIDE_TOLERANCE * own_level)].mean(axis=0)
+    inside = like & (level < _WIDE_TOLERANCE * own_level)
+    if everywhere > 0.0 and inside.any():
+        pool = energy[inside].mean(axis=0)
         if len(pool) == 3:
             pool[0] = _without_texture(pool[0])
         spectrum = spectrum ** (1 - everywhere) * pool**everywhere
@@ -139,6 +143,7 @@ def fit_coarse(
         if len(spectrum) == 3:  # in grey, texture may be everywhere, too
             trust = max(trust, everywhere)
         trust *= _ramp(coarseness + whole, *limits)
+        trust *= 1.0 - _ramp(float(1.0 - live.mean()), *_TOO_DEAD)
     at_floor = _ramp(float((level < 2 * own_level).mean()), *_FLOOR_SHARE)
     in_colour = len(spectrum) == 3
     chroma = _between(_CHROMA, at_floor) + (1.0 - seen) * _HIDDEN
@@ -163,7 +168,8 @@ class _Class:
 def _classes(level: Float, live: Array, like: Array, brightness: Float) -> list[_Class]:
     """Cut the regions into classes of brightness and find the noise in each."""
     found = []
-    for group in np.array_split(np.argsort(brightness, kind="stable"), _CLASSES):
+    order = np.argsort(brightness, kind="stable")
+    for group in np.array_split(order, _n_classes(len(order))):
         noise = group[like[group]]
         if len(noise) < _FEWEST:
             continue
@@ -178,6 +184,10 @@ def _above(variance: float, floor: float, step: float) -> float:
     """Return log2 of a standard deviation over that of the white floor, neither below a rounding step."""
     unit = max(step**2, 1e-12)
     return float(np.log2((variance + unit) / (floor + unit)) / 2)
+
+
+def _n_classes(n_regions: int) -> int:
+    return min(max(n_regions // _CLASS_SIZE, 1), _CLASSES)
 
 
 def _trust(

@@ -20,7 +20,7 @@ from ..options import warn_user
 from ..tiles import Pool
 
 _SIDE = 5  # side of the patches
-_MOST_PATCHES = 60_000
+_MOST_PATCHES = 24_000
 _CONFIDENCE = 0.9  # a patch of pure noise is called flat with this probability
 _KEPT_VARIANCE = 0.94  # what that choice leaves of the variance of pure noise (simulated, 5 x 5)
 _ROUNDS = 5
@@ -121,11 +121,12 @@ def picture_sigma(picture: Picture) -> float:
     return float(np.sqrt(np.mean(channel_sigmas(picture) ** 2)))
 
 
-def channel_sigmas(picture: Picture) -> Array:
+def channel_sigmas(picture: Picture, samples: list[Array] | None = None) -> Array:
     """Return the noise level of each channel of an opened image; 0 if float32 pixels cannot hold it."""
-    channels = range(picture.noisy.shape[-1])
+    if samples is None:
+        samples = [sample_patches(picture, c) for c in range(picture.noisy.shape[-1])]
     with Pool(1):  # many small products: threads of the BLAS would only wait for each other
-        found = np.sqrt([patch_variance(sample_patches(picture, c)) for c in channels])
+        found = np.sqrt([patch_variance(sample) for sample in samples])
     return np.where(found >= _FINEST, found, 0.0)
 
 

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from ..image import Array, ChannelAxis, Float, Picture, open_image
 from .coarse import fit_coarse
-from .level import channel_sigmas, given_sigma
-from .regions import measure, transform_of
+from .level import channel_sigmas, given_sigma, sample_patches
+from .regions import SIDE, measure, transform_of
 from .signal import Growth, fit_signal_dependence
 from .spectrum import Correlated, away_from_zero, spectrum_of_noise
 
@@ -189,14 +189,15 @@ def _in_image_units(picture: Picture, model: NoiseModel) -> NoiseModel:
 
 def fit_noise(picture: Picture, noise: NoiseName) -> NoiseModel:
     """Estimate a model of the given name, or the one that fits, in the picture's units."""
-    sigmas = channel_sigmas(picture)
+    samples = [sample_patches(picture, c) for c in range(picture.noisy.shape[-1])]
+    sigmas = channel_sigmas(picture, samples)
     large_enough = min(picture.noisy.shape[-3:-1]) >= _SMALLEST
     if noise == "correlated" or (noise == "auto" and large_enough):
         model = _fit_correlated(picture, sigmas, forced=noise == "correlated")
         if model is not None:
             return model
     if noise in ("auto", "poisson-gaussian") and (noise != "auto" or large_enough):
-        found = fit_signal_dependence(picture)
+        found = fit_signal_dependence(picture, samples)
         if found is not None and (noise != "auto" or _surely_grows(found)):
             return found.model
     if noise == "auto" and sigmas.max() > _UNEVEN * sigmas.min() > 0.0:
@@ -223,14 +224,15 @@ def _fit_correlated(picture: Picture, sigmas: Array, forced: bool) -> Correlated
         ]
     if forced and None in found:
         raise ValueError(
-            "the noise of this image cannot be told from its texture; give a sample of the noise"
+            f"correlated noise cannot be estimated from {min(picture.noisy.shape[-3:-1])} pixels, it "
+            f"takes {SIDE} by {SIDE}; give a sample of the noise"
         )
     known = [each for each in found if each is not None and (forced or each.trust > 0.0)]
     if not known:
         return None
     variances = np.concatenate(
         [
-            np.full((1, 8, 8), floor[i]) if each is None else each.variances
+            np.full((1, SIDE, SIDE), floor[i]) if each is None else each.variances
             for i, each in enumerate(found)
         ]
     )
