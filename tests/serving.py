@@ -171,13 +171,13 @@ class Person:
             **{"Content-Type": "application/json"},
         )[0]  # fmt: skip
 
-    def told(self, seconds: float = 60.0) -> str:
-        """Return all that is told until the event has ended, as text."""
+    def told(self, events: int = 1, seconds: float = 60.0) -> str:
+        """Return all that is told until so many events have ended, as text."""
         opened = self.stream(f"/gradio_api/queue/data?session_hash={self.session}")
         opened.settimeout(1.0)
         text, end = b"", time.monotonic() + seconds
         try:
-            while b"process_completed" not in text or not text.endswith(b"\n\r\n"):
+            while text.count(b"process_completed") < events or not text.endswith(b"\n\r\n"):
                 assert time.monotonic() < end, f"nothing came: {text[-2000:]!r}"
                 try:
                     more = opened.recv(2**16)

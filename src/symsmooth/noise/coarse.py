@@ -44,6 +44,7 @@ _TRUST = np.array(
         (0.0, 0.8, -0.6),
     ]
 )
+_MANY_IN_GREY = (8, 24)  # noise regions, from no to full trust
 _QUIETEST = 0.05  # quantile
 _TRUSTED_IN_COLOUR, _TRUSTED_IN_GREY = (-2.0, 0.0), (2.0, 2.7)  # from none to full trust
 # Coarseness plus log2 of the level over the white floor, from white to coarse: white noise is better
@@ -132,7 +133,7 @@ def fit_coarse(
         if len(pool) == 3:
             pool[0] = _without_texture(pool[0])
         spectrum = spectrum ** (1 - everywhere) * pool**everywhere
-    spectrum = np.maximum(spectrum, 1e-6 * spectrum.max())
+    spectrum = np.maximum(spectrum, 1e-6 * spectrum.max() + 1e-30)
     coarseness = float(np.log2(spectrum[0, 2] / spectrum[0, 5]) / 2)
     trust = 1.0
     if not forced:
@@ -140,8 +141,10 @@ def fit_coarse(
         limits = _NOT_WHITE + everywhere * (_NOT_WHITE_EVERYWHERE - _NOT_WHITE)
         ring, whole = _above(spectrum[0, 5], floor[0], step), _above(own_level, floor[0], step)
         trust = _trust(spectrum, purity, share, quietest, ring)
-        if len(spectrum) == 3:  # in grey, texture may be everywhere, too
+        if len(spectrum) == 3:
             trust = max(trust, everywhere)
+        else:  # in grey, texture may be everywhere, too, and a few regions say little
+            trust *= _ramp(sum(len(c.chosen) for c in classes), *_MANY_IN_GREY)
         trust *= _ramp(coarseness + whole, *limits)
         trust *= 1.0 - _ramp(float(1.0 - live.mean()), *_TOO_DEAD)
     at_floor = _ramp(float((level < 2 * own_level).mean()), *_FLOOR_SHARE)

@@ -29,6 +29,7 @@ _RING_EDGES = (0.5, 1.2, 2.1, 3.1, 4.3, 5.7, 7.2, 20.0)  # radii of DCT frequenc
 # Not exceeded by noise: |log2| of horizontal over vertical energy in rings 1-2 and in rings 3-4; squared
 # coefficient of variation of the blocks' energies in rings 1-2.  Medians of noise are .3, .2 and .25.
 _LIMITS = np.array([0.7, 0.9, 0.45], np.float32)
+_TINY = 1e-3  # of the square of a rounding step: energies below are no evidence of anything
 _MISSING = 0.1  # share of missing pixels in a region that is used
 
 _INDEX = np.arange(SIDE)
@@ -76,7 +77,8 @@ class Regions:
 
 def measure(picture: Picture, transform: Float) -> Regions:
     """Measure the regions of a picture (a sample of them if it is large), channels transformed."""
-    found = [_measure_plane(mix(plane, transform), valid) for plane, valid in _planes(picture)]
+    tiny = np.float32(_TINY * picture.step**2 + 1e-14)
+    found = [_measure_plane(mix(p, transform), valid, tiny) for p, valid in _planes(picture)]
     if not found:
         n_channels = picture.noisy.shape[-1]
         nothing = np.zeros(0, np.float32)
@@ -89,15 +91,14 @@ def measure(picture: Picture, transform: Float) -> Regions:
     )
 
 
-def _measure_plane(plane: Float, valid: Array | None) -> Regions:
-    """Measure the regions of (y, x, channels)."""
+def _measure_plane(plane: Float, valid: Array | None, tiny: np.float32) -> Regions:
+    """Measure the regions of (y, x, channels); energies below ``tiny`` are as good as none."""
     blocks = dct_blocks(plane, _STRIDE)
     brightness = blocks[..., 0, 0, 0] / np.float32(SIDE)
     squares = np.square(blocks, out=blocks).reshape(*blocks.shape[:3], SIDE * SIDE)
     shapes = squares[:, :, 0] @ _IN_SHAPES
     spread = shapes[..., 4:] ** 2
     own = _over_regions(np.concatenate([shapes, spread, brightness[..., None]], axis=-1))
-    tiny = np.float32(1e-12) + np.float32(1e-6) * own[:, :5].max(initial=0.0)
     ways = own[:, :4] + tiny
     uneven = np.abs(np.log2(ways[:, 0::2] / ways[:, 1::2]))
     variation = own[:, 5:6] / (own[:, 4:5] + tiny) ** 2 - 1
