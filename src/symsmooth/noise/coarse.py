@@ -28,25 +28,26 @@ _DEAD = 0.5  # times the square of a rounding step: quieter regions are flat by 
 _CALM, _CALM_LIMIT, _NOT_DEAD = 0.01, 2.4, (0.2, 0.6)
 # Noise is everywhere: from none to all
 _ALL_PURITY, _ALL_SHARE = (0.6, 0.75), (0.25, 0.5)
-# Trust, a linear rule: (middle, scale, weight) of purity; log2 of the share of noise regions;
-# coarseness (log2 of the standard deviation in ring 2 over ring 5); slope (ring 0 over ring 2); log2
-# of the quietest regions' level over that of the noise; how far ring 5 is above the white floor; in
-# colour luma (ring 2) over chroma (ring 0).  Fitted to real and simulated cameras and microscopes,
-# clean pictures, JPEGs of these, white noise.
+# Trust, a linear rule: (middle, scale, weight in colour, weight in grey) of purity; log2 of the share of
+# noise regions; coarseness (log2 of the standard deviation in ring 2 over ring 5); slope (ring 0 over ring
+# 2); log2 of the quietest regions' level over that of the noise; how far ring 5 is above the white floor;
+# luma (ring 2) over chroma (ring 0), unless dead zones hide it; dead zones.  Fitted to real and simulated
+# cameras and microscopes, clean pictures, JPEGs of these, white noise.
 _TRUST = np.array(
     [
-        (0.6, 0.25, 0.4),
-        (-3.0, 1.5, 1.0),
-        (1.0, 1.0, 1.2),
-        (0.5, 0.4, -0.7),
-        (-1.0, 1.5, 0.5),
-        (0.5, 0.5, -0.6),
-        (0.0, 0.8, -0.6),
+        (0.6, 0.25, 0.3, 0.4),
+        (-3.0, 1.5, 1.4, 1.0),
+        (1.0, 1.0, 1.3, 1.2),
+        (0.5, 0.4, -0.6, -0.7),
+        (-1.0, 1.5, 0.4, 0.5),
+        (0.5, 0.5, -0.7, -0.6),
+        (0.0, 0.8, -0.8, 0.0),
+        (0.0, 1.0, 0.5, 0.0),
     ]
 )
 _MANY_IN_GREY = (8, 24)  # noise regions, from no to full trust
 _QUIETEST = 0.05  # quantile
-_TRUSTED_IN_COLOUR, _TRUSTED_IN_GREY = (-2.0, 0.0), (2.0, 2.7)  # from none to full trust
+_TRUSTED_IN_COLOUR, _TRUSTED_IN_GREY = (-1.6, -0.3), (2.0, 2.7)  # from none to full trust
 # Coarseness plus log2 of the level over the white floor, from white to coarse: white noise is better
 # known from its floor.  White noise has at most 1.7 (sigma 15), or 1.0 where noise is everywhere;
 # phones at least 2.5.
@@ -140,7 +141,7 @@ def fit_coarse(
         quietest = float(np.quantile(level, _QUIETEST) / own_level)
         limits = _NOT_WHITE + everywhere * (_NOT_WHITE_EVERYWHERE - _NOT_WHITE)
         ring, whole = _above(spectrum[0, 5], floor[0], step), _above(own_level, floor[0], step)
-        trust = _trust(spectrum, purity, share, quietest, ring)
+        trust = _trust(spectrum, purity, share, quietest, ring, seen)
         if len(spectrum) == 3:
             trust = max(trust, everywhere)
         else:  # in grey, texture may be everywhere, too, and a few regions say little
@@ -194,10 +195,11 @@ def _n_classes(n_regions: int) -> int:
 
 
 def _trust(
-    spectrum: Array, purity: float, share: float, quietest: float, above_floor: float
+    spectrum: Array, purity: float, share: float, quietest: float, above_floor: float, seen: float
 ) -> float:
     """Return how far a spectrum (channels, rings) is one of noise, 0 to 1."""
     log = np.log2(spectrum) / 2
+    in_colour = len(log) == 3
     features = [
         purity,
         np.log2(share + 0.005),
@@ -205,11 +207,13 @@ def _trust(
         log[0, 0] - log[0, 2],
         np.log2(quietest + 1e-3),
         above_floor,
-        log[0, 2] - log[1, 0] if len(log) == 3 else 0.0,
+        seen * (log[0, 2] - log[1, 0]) if in_colour else 0.0,
+        1.0 - seen,
     ]
-    middle, scale, weight = _TRUST.T
+    middle, scale, *weights = _TRUST.T
+    weight = weights[0] if in_colour else weights[1]
     score = float(np.clip((np.array(features) - middle) / scale, -3, 3) @ weight)
-    return _ramp(score, *(_TRUSTED_IN_COLOUR if len(log) == 3 else _TRUSTED_IN_GREY))
+    return _ramp(score, *(_TRUSTED_IN_COLOUR if in_colour else _TRUSTED_IN_GREY))
 
 
 def _without_texture(luma: Array) -> Array:
