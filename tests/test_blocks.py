@@ -105,11 +105,6 @@ def test_what_holds_for_the_whole_is_found_once(monkeypatch, noisy) -> None:
     assert sum(ratio == ratios[0] for ratio in ratios) >= 4
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="vectorised loops of the jitted kernels take another path at some addresses of their "
-    "buffers: now and then the last bit differs (docs/architecture.md)",
-)
 @pytest.mark.usefixtures("small_blocks")
 def test_schedulers_and_workers_give_the_same_bits(noisy) -> None:
     lazy = symsmooth.denoise(chunked(noisy), quality="preview")

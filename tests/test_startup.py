@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import symsmooth
 
+KERNELS = Path(symsmooth.__file__).parent / "_kernels"
 TINY = "import numpy as np, symsmooth; symsmooth.denoise_bilateral(np.eye(8), 0.1)"
 WITH_CACHE_COUNT = (
     TINY
@@ -100,3 +103,32 @@ def test_a_read_only_installation_without_a_home_still_works(tmp_path) -> None:
         TINY + where, PYTHONPATH=str(installed.parent), PYTHONDONTWRITEBYTECODE="1", **environment
     )
     assert output == str(installed / "__init__.py")
+
+
+def loops(tree: ast.AST) -> Iterator[ast.For]:
+    """Loops that hold no other loop."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For):
+            inside = [part for each in node.body for part in ast.walk(each)]
+            if not any(isinstance(part, ast.For | ast.While) for part in inside):
+                yield node
+
+
+@pytest.mark.parametrize("path", sorted(KERNELS.glob("*.py")), ids=lambda path: path.stem)
+def test_no_sum_shares_a_loop_with_writes_to_another_array(path: Path) -> None:
+    """Such a loop is vectorised at some addresses only, and its sum rounded in another way."""
+    for loop in loops(ast.parse(path.read_text(encoding="utf-8"))):
+        parts = [part for each in loop.body for part in ast.walk(each)]
+        sums = [p for p in parts if isinstance(p, ast.AugAssign) and isinstance(p.target, ast.Name)]
+        sums = [
+            p for p in sums if isinstance(p.op, ast.Add) and not isinstance(p.value, ast.Constant)
+        ]
+        targets = [t for p in parts if isinstance(p, ast.Assign) for t in p.targets]
+        targets += [p.target for p in parts if isinstance(p, ast.AugAssign)]
+        written = {ast.unparse(t.value) for t in targets if isinstance(t, ast.Subscript)}
+        read = {
+            ast.unparse(p.value)
+            for p in parts
+            if isinstance(p, ast.Subscript) and isinstance(p.ctx, ast.Load)
+        }
+        assert not (sums and written and read - written), f"{path.name}:{loop.lineno}"

@@ -40,6 +40,7 @@ def gather(planes, first, last, corners, offsets, rows, mean):
         row = rows[r]
         for e in range(d):
             row[e] -= mean[e]
+        for e in range(d):
             square += row[e] * row[e]
     square *= share
     for p in range(last - first):  # and how the means differ within a plane

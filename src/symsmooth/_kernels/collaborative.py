@@ -178,7 +178,9 @@ def wiener_tile(
             for e in range(1, d * n):
                 square = guide[e] * guide[e]
                 gain = square / (square + noise)
-                spectrum[e] *= gain
+                guide[e] = gain
                 norm += gain * gain
+            for e in range(1, d * n):
+                spectrum[e] *= guide[e]
             synthesise(spectrum, n, offsets, backward, n_axes, rows, work)
             scatter(rows, members[g], n, offsets, window, ONE / norm, scaled, total[p], mass[p])

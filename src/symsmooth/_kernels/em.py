@@ -68,20 +68,23 @@ def logits_tile(
         centre[e] *= share
     for r in range(n):
         row = rows[r]
-        square = np.float32(0.0)
         for e in range(dim):
             row[e] -= centre[e]
+        square = np.float32(0.0)
+        for e in range(dim):  # sums that also write would be vectorised at some addresses only
             square += row[e] * row[e]
         row[dim] = 1.0
         row[dim + 1] = square
     for c in range(near.size):
         mean = means[near[c]]
         row = cluster_rows[c]
+        for e in range(dim):
+            row[e] = mean[e] - centre[e]
         square = np.float32(0.0)
         for e in range(dim):
-            centred = mean[e] - centre[e]
-            square += centred * centred
-            row[e] = centred * LOG2E
+            square += row[e] * row[e]
+        for e in range(dim):
+            row[e] *= LOG2E
         row[dim] = log2_proportions[near[c]] - square * HALF_LOG2E
         row[dim + 1] = -HALF_LOG2E
     np.dot(rows[:n], cluster_rows[: near.size].T, gamma[: n * near.size].reshape(n, near.size))
@@ -199,7 +202,8 @@ def em_strip(
             for e in range(dim):
                 centred = means[i, e] - centre[e]
                 scatter += centred * (mass * centred - np.float32(2.0) * parts[c, e])
-                shift[i - first, e] += parts[c, e] - mass * centred
+            for e in range(dim):
+                shift[i - first, e] += parts[c, e] - mass * (means[i, e] - centre[e])
             tail[i - first, 0] += mass
             tail[i - first, 1] += squares[c] if target.size > 0 else scatter
             tile_mass[pointers[t] + c] = mass

@@ -94,6 +94,7 @@ def eigh(a, size, values, work):
             inverse = ONE / h
             for j in range(i):
                 work[j] *= inverse
+            for j in range(i):
                 f += work[j] * values[j]
             shift = f * inverse * HALF
             for j in range(i):
