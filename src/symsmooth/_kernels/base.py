@@ -71,8 +71,8 @@ inlined = _compiled(inline="always")
 
 
 # A sum over a loop that also writes to another array is vectorised only where the compiler's check of
-# their addresses says so, that is, at some addresses and not at others: not the same bits.  Sum in a loop of
-# its own; tests/test_startup.py looks for such loops.
+# their addresses says so, that is, at some addresses and not at others: not the same bits.  Sum in a loop
+# of its own; tests/test_startup.py looks for such loops.
 
 # Compiled into its callers.  As a function of its own it would be optimised apart from the copy in a
 # caller that comes from the disk, and fast arithmetic be rounded in another way: not the same bits.
