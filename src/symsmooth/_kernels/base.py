@@ -15,7 +15,10 @@ from numba.core.caching import FunctionCache
 
 LOG2E = np.float32(1.4426950408889634)
 
-_OPTIONS = {"nogil": True, "fastmath": True, "error_model": "numpy"}
+# Sums may be reordered; quotients and roots stay exact: approximate ones are used only where a loop is
+# vectorised, and whether it is may depend on the addresses of its arrays.
+_FAST = {"nnan", "ninf", "nsz", "contract", "reassoc"}
+_OPTIONS = {"nogil": True, "fastmath": _FAST, "error_model": "numpy"}
 
 
 def cache_folder() -> Path:
