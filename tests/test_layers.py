@@ -15,6 +15,7 @@ LAYERS = [
     ["pages"],
     ["methods", "blocks", "files"],
     ["automatic"],
+    ["blotches"],
     ["filters", "gsf", "gsfw", "baselines"],
     ["stages"],
     ["weights", "symmetrize", "mixture", "estimators", "selection", "figures"],

@@ -8,9 +8,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .blotches import remove_blotches
 from .image import Array, ChannelAxis, Float, Picture, open_image
 from .noise import NoiseModel, White, resolve_noise
 from .noise.models import NoiseName
+from .noise.spectrum import Correlated
 from .noise.tone import correct_tone
 from .options import check_one_of, check_strength, make_rng
 from .presets import Quality
@@ -153,6 +155,8 @@ def fit_denoise(
     else:
         found = denoise_in_stages(_whiten(picture, model), strength, quality, generator, pool)
         denoised = model.restore(found.image)
+        if isinstance(model, Correlated):
+            denoised = remove_blotches(picture, denoised, model, strength, quality, generator, pool)
     denoised, used = _without_tone_bias(picture, denoised, tone)
     in_units = model.in_units(-picture.offset / picture.scale, 1 / picture.scale)
     return DenoiseResult(picture.restore(denoised), in_units, used, found.n_bounded)

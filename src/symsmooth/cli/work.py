@@ -190,7 +190,8 @@ def _denoise_image(job: Job, image: ImageFile, stack: Stack, progress: Progress 
         part = f"slice {number} of {len(stack)}: " if len(stack) > 1 else ""
         report = None if progress is None else within(part, progress)
         denoised[index], learned = apply(used, piece, stack.channel_axis, used.sigma, report)
-        change = np.subtract(denoised[index], piece, dtype=np.float64)
+        with np.errstate(invalid="ignore"):  # infinite pixels stay what they are
+            change = np.subtract(denoised[index], piece, dtype=np.float64)
         squares += float(np.square(np.nan_to_num(change, posinf=0.0, neginf=0.0)).sum())
     noise, told = None, []
     if model is not None:

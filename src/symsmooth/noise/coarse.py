@@ -15,8 +15,8 @@ import numpy as np
 from ..image import Array, Float
 from .regions import LEVEL_RINGS, N_RINGS, RADIUS, RING, Regions
 
-_CLASSES, _CLASS_SIZE = 6, 16  # of brightness, with as many regions each, at least so many
-_FEWEST = 4  # noise-like regions in a class, or it says nothing
+_CLASSES, _CLASS_SIZE = 6, 64  # of brightness, with as many regions each, at least so many
+_FEWEST = 16  # noise-like regions in a class, or it says nothing
 _QUANTILE = 0.25  # of the levels of a class's noise-like regions: texture is louder
 _TOLERANCE = 1.5  # times that level: up to there a noise-like region is taken for noise
 _WIDE_TOLERANCE = 4.0  # the same where noise is everywhere, and there is no texture to be afraid of
@@ -25,9 +25,11 @@ _DEAD = 0.5  # times the square of a rounding step: quieter regions are flat by 
 # Noise has no more than this times the level of its calmest places (quantile), 2^.7 to 2^1.1
 # typically; unless the white floor is so low (in rounding steps, from not to fully used) that a JPEG
 # has made places dead.
-_CALM, _CALM_LIMIT, _NOT_DEAD = 0.01, 2.4, (0.2, 0.6)
+_CALM, _CALM_LIMIT, _NOT_DEAD = 0.01, 1.7, (0.2, 0.6)
 # Noise is everywhere: from none to all
 _ALL_PURITY, _ALL_SHARE = (0.6, 0.75), (0.25, 0.5)
+# The same in grey, with a coarseness that water and grass do not have (0 of 400 clean pictures)
+_ALL_PURITY_IN_GREY, _ALL_SHARE_IN_GREY, _ALL_COARSE = (0.76, 0.84), (0.3, 0.45), (1.0, 1.3)
 # Trust, a linear rule: (middle, scale, weight in colour, weight in grey) of purity; log2 of the share of
 # noise regions; coarseness (log2 of the standard deviation in ring 2 over ring 5); slope (ring 0 over ring
 # 2); log2 of the quietest regions' level over that of the noise; how far ring 5 is above the white floor;
@@ -45,7 +47,7 @@ _TRUST = np.array(
         (0.0, 1.0, 0.5, 0.0),
     ]
 )
-_MANY_IN_GREY = (8, 24)  # noise regions, from no to full trust
+_MANY_IN_GREY = (32, 96)  # noise regions, from no to full trust
 _QUIETEST = 0.05  # quantile
 _TRUSTED_IN_COLOUR, _TRUSTED_IN_GREY = (-1.6, -0.3), (2.0, 2.7)  # from none to full trust
 # Coarseness plus log2 of the level over the white floor, from white to coarse: white noise is better
@@ -57,7 +59,7 @@ _FLATTEN = (0.3, 0.15)  # of the log spectrum in colour, against a wrong shape; 
 # Times the level found, in colour, where tone curve, noise reduction and compression make noise
 # uneven: from few to many regions at the noise floor, where oversmoothing costs little; and more
 # chroma if a JPEG's dead zones hide it.
-_LUMA, _CHROMA, _HIDDEN = (1.1, 1.3), (1.15, 1.5), 0.3
+_LUMA, _CHROMA, _HIDDEN = (1.1, 1.3), (1.15, 1.5), 1.0
 _FLOOR_SHARE = (0.2, 0.4)  # of the regions
 # The standard deviation of ring 0 over ring 1, of ring 1 over ring 2, at most: more is shading
 _STEEPEST_IN_COLOUR, _STEEPEST_IN_GREY = (1.25, 1.35), (1.05, 1.05)
@@ -144,8 +146,10 @@ def fit_coarse(
         trust = _trust(spectrum, purity, share, quietest, ring, seen)
         if len(spectrum) == 3:
             trust = max(trust, everywhere)
-        else:  # in grey, texture may be everywhere, too, and a few regions say little
+        else:  # a few regions say little, and texture may be everywhere, too, but not so coarse
             trust *= _ramp(sum(len(c.chosen) for c in classes), *_MANY_IN_GREY)
+            all_noise = _ramp(purity, *_ALL_PURITY_IN_GREY) * _ramp(share, *_ALL_SHARE_IN_GREY)
+            trust = max(trust, all_noise * _ramp(coarseness, *_ALL_COARSE))
         trust *= _ramp(coarseness + whole, *limits)
         trust *= 1.0 - _ramp(float(1.0 - live.mean()), *_TOO_DEAD)
     at_floor = _ramp(float((level < 2 * own_level).mean()), *_FLOOR_SHARE)
