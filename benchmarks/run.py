@@ -191,9 +191,9 @@ def scaling(repeats: int) -> None:
 
 def em_rate() -> None:
     """Rate of one E+M step, 4 p flops for each pair of pixel and cluster, against sgemm alone."""
-    from symsmooth.mixture import e_step, initial_mixture, neighbourhood
-    from symsmooth.patches import whiten
-    from symsmooth.tiles import Pool
+    from symsmooth.core.parallel import Pool
+    from symsmooth.core.patches import whiten
+    from symsmooth.mixture.em import e_step, initial_mixture, neighbourhood
 
     _, noisy = scene(512)
     features = whiten(noisy.astype(np.float32)[..., None], 5, 10.0, SIGMA)

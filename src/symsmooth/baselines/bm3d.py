@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._kernels import collaborative as kernels
-from ..channels import decorrelate, mix
-from ..image import Array, ChannelAxis, Float, open_image
+from ..core.channels import decorrelate, mix
+from ..core.image import Array, ChannelAxis, Float, open_image
+from ..core.lazy import dask_aware
+from ..core.parallel import Pool, Progress
 from ..noise import contrast, resolve_sigma
-from ..tiles import Pool, Progress
 from .groups import Search, filter_groups, from_planes, to_planes, whole_patches
 from .transforms import bior15, dct, kaiser
 
@@ -29,6 +30,7 @@ class Steps:
     noise: float  # of the Wiener filter, in sigma^2
 
 
+@dask_aware
 def denoise_bm3d(
     image: ArrayLike,
     sigma: float | None = None,

@@ -8,14 +8,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..channels import decorrelate, mix
-from ..image import Array, ChannelAxis, Float, Picture, open_image
+from ..core.channels import decorrelate, mix
+from ..core.image import Array, ChannelAxis, Float, Picture, open_image
+from ..core.lazy import dask_aware
+from ..core.options import check_at_least_one, make_rng
+from ..core.parallel import Pool, Progress
 from ..noise import contrast, resolve_sigma
-from ..options import check_at_least_one, make_rng
-from ..tiles import Pool, Progress
-from .gaussian import NoisyPrior, PatchPrior, em_step, first_prior
 from .natural import NATURAL_CONTRAST, NATURAL_SIDE, natural_prior
 from .overlap import coverage, filter_patches, mirror, take_patches, unmirror
+from .patch_gmm import NoisyPrior, PatchPrior, em_step, first_prior
 
 _BETAS = (1.0, 4.0, 8.0, 16.0, 32.0)  # times 1 / sigma^2
 _FIDELITY = 0.8  # lambda, times sigma^2, for each patch that covers a pixel
@@ -27,6 +28,7 @@ _EM_STEPS = 20
 _FLOOR = 1.0 / 56.0  # of learned eigenvalues' roots, in units of the picture's contrast
 
 
+@dask_aware
 def denoise_epll(
     image: ArrayLike,
     sigma: float | None = None,

@@ -12,14 +12,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import weights
-from ..channels import decorrelate, mix
-from ..filters import smooth
-from ..image import Array, ChannelAxis, Float, Picture, open_image
+from ..core.channels import decorrelate, mix
+from ..core.image import Array, ChannelAxis, Float, Picture, open_image
+from ..core.lazy import dask_aware
+from ..core.options import check_at_least_one, check_odd
+from ..core.parallel import Pool, Progress
+from ..core.patches import Features, whiten
+from ..filters import weights
+from ..filters.filters import smooth
 from ..noise import resolve_sigma
-from ..options import check_at_least_one, check_odd
-from ..patches import Features, whiten
-from ..tiles import Pool, Progress
 from .nystrom import balance_factor, decompose, nystrom
 
 # Chosen on crops of the development set and of Kodak, see docs/paper_map.md.
@@ -41,6 +42,7 @@ class _Scale(NamedTuple):
 _SCALES = {2: _Scale(18, 6, 7.0, 21), 3: _Scale(8, 4, 4.0, 9)}
 
 
+@dask_aware
 def denoise_glide(
     image: ArrayLike,
     sigma: float | None = None,

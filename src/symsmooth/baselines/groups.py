@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._kernels.matching import match_tile
-from ..image import Array, Float, Picture
-from ..patches import as_volume, patch_offsets
-from ..tiles import Pool
+from ..core.image import Array, Float, Picture
+from ..core.parallel import Pool
+from ..core.patches import as_volume, patch_offsets
 
 _TILE = {2: 64, 3: 24}  # pixels along each axis of a tile, by the number of dimensions
 

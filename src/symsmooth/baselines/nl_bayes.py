@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._kernels.bayes import bayes_tile
-from ..channels import decorrelate, mix
-from ..image import Array, ChannelAxis, Float, open_image
+from ..core.channels import decorrelate, mix
+from ..core.image import Array, ChannelAxis, Float, open_image
+from ..core.lazy import dask_aware
+from ..core.parallel import Pool, Progress
 from ..noise import contrast, resolve_sigma
-from ..tiles import Pool, Progress
 from .groups import Search, filter_groups, from_planes, to_planes, whole_patches
 
 # Chosen on the development pictures at sigma 15 to 80, see docs/paper_map.md.
@@ -28,6 +29,7 @@ class Steps:
     second: Search
 
 
+@dask_aware
 def denoise_nl_bayes(
     image: ArrayLike,
     sigma: float | None = None,

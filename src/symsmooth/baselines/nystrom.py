@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..image import Array, Float
+from ..core.image import Array, Float
 
 _LEAST_EIGENVALUE = 1e-5  # of K_A, as a share of its largest: smaller ones are rounding
 _LEAST_SUM = np.float32(1e-6)  # a row of B B' may fall below zero where no sample is alike
@@ -67,7 +67,7 @@ def nystrom(features: Float, sampled: Array) -> Float:
 def balance_factor(factor: Float, observed: Float, rounds: int = 20) -> Float:
     """Return C = diag(s) B, C C' doubly stochastic over the observed pixels: Sinkhorn-Knopp.
 
-    The iteration is that of :func:`symsmooth.symmetrize.balance`, s <- sqrt(s / K s), for all blocks
+    The iteration is that of :func:`symsmooth.filters.sinkhorn.balance`, s <- sqrt(s / K s), for all blocks
     at once.  A pixel that is not observed gives nothing and has its own row sum to one all the same.
     """
     sums = _row_sums(factor, observed)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..image import Array
-from ..pages import Compared, Row, Table
+from ..core.image import Array
+from ..reports import Compared, Row, Table
 from .common import Contender, db, strip_of, strip_plan
 from .gallery import CLASSICS
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..files import FileError, read_image
-from ..image import Array
+from ..core.image import Array
+from ..io import FileError, read_image
 
 CLASSICS = (
     "baboon", "barbara", "boat", "bridge", "couple", "hill", "house", "lena", "man", "peppers",

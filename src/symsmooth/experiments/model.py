@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..pages import Html, Plot, Table
+from ..reports import Html, Plot, Table
 from .gallery import Gallery
 from .provenance import Provenance
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..pages import Compared, Row, Table
+from ..reports import Compared, Row, Table
 from . import gain
 from .common import strip_of, strip_plan
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting

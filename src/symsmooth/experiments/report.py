@@ -9,9 +9,9 @@ import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..files import replacing
-from ..pages import Html, Panel, Section, element, page, prose, strip
-from ..pages.markup import Child
+from ..io import replacing
+from ..reports import Html, Panel, Section, element, page, prose, strip
+from ..reports.markup import Child
 from .model import Claim, Entry, Reproduction, Strip
 from .paper import DOI, TITLE
 from .provenance import duration

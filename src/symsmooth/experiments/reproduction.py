@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..figures import require_matplotlib
-from ..files import FileError
-from ..tiles import default_workers
+from ..core.parallel import default_workers
+from ..io import FileError
+from ..mixture.figures import require_matplotlib
 from . import find
 from .gallery import open_gallery
 from .model import Entry, Experiment, NotRunnable, Plan, Reproduction, Results, Setting

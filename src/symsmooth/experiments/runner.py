@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, cast
 
-from ..image import Array
+from ..core.image import Array
 from .gallery import Gallery
 from .model import Cell, Key, Plan, Result
 from .store import Store, key_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..pages import Plot, Row, Series, Table
+from ..reports import Plot, Row, Series, Table
 from . import gain
 from .common import Contender, strip_of, strip_plan
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting

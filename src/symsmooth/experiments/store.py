@@ -9,13 +9,12 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-import symsmooth
-
-from ..files import replacing
+from ..io import replacing
 from .gallery import Gallery
 from .model import Cell, Result
 
-_OURS = ("experiments", "pages", "cli", "web")  # what does not change a measurement
+ROOT = Path(__file__).parent.parent  # of the package
+_OURS = ("experiments", "reports", "app", "cli", "web")  # what does not change a measurement
 _MEASURING = ("measure.py", "centred.py")
 _KINDS = ("*.py", "*.npz")  # code, and the priors it comes with
 _LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")
@@ -59,12 +58,11 @@ def code_digest() -> str:
 
     Results of others are not reused.
     """
-    root = Path(symsmooth.__file__).parent
     digest = hashlib.sha256()
     for name in _LIBRARIES:
         digest.update(f"{name} {version(name)}\n".encode())
-    for path in sorted(path for kind in _KINDS for path in root.rglob(kind)):
-        parts = path.relative_to(root).parts
+    for path in sorted(path for kind in _KINDS for path in ROOT.rglob(kind)):
+        parts = path.relative_to(ROOT).parts
         if parts[0] not in _OURS or (parts[0] == "experiments" and parts[-1] in _MEASURING):
             content = hashlib.sha256(path.read_bytes()).hexdigest()
             digest.update(f"{'/'.join(parts)} {content}\n".encode())

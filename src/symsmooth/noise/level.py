@@ -15,9 +15,9 @@ import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike
 
-from ..image import Array, ChannelAxis, Float, Picture, open_image
-from ..options import warn_user
-from ..tiles import Pool
+from ..core.image import Array, ChannelAxis, Float, Picture, open_image
+from ..core.options import warn_user
+from ..core.parallel import Pool
 
 _SIDE = 5  # side of the patches
 _MOST_PATCHES = 24_000

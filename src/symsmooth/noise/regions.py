@@ -15,8 +15,8 @@ import numpy as np
 import scipy.fft
 import scipy.ndimage
 
-from ..channels import decorrelate, mix
-from ..image import Array, Float, Picture
+from ..core.channels import decorrelate, mix
+from ..core.image import Array, Float, Picture
 
 SIDE = 8  # of the DCT blocks, pixels
 _STRIDE = 4  # between blocks, pixels

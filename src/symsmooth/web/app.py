@@ -9,11 +9,10 @@ from typing import Any
 
 import gradio as gr
 
-from ..cli.options import own_options
 from ..methods import METHODS
-from . import words
-from .desk import LEAST, LOOKED, MOST, SHOWN, Desk
+from . import html
 from .examples import EXAMPLES
+from .handlers import LEAST, LOOKED, MOST, SHOWN, Desk
 
 _QUALITIES = ["preview", "fast", "balanced", "best"]
 _ENDINGS = [".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff",
@@ -72,7 +71,7 @@ def _controls(most_bytes: int) -> dict[str, Any]:
             c["clean"] = gr.File(
                 label="Clean picture, if known", file_types=_ENDINGS, height=140, elem_id="clean"
             )
-            c["clean_told"] = gr.HTML(words.reference(None))
+            c["clean_told"] = gr.HTML(html.reference(None))
             c["start_compare"] = gr.Button("Compare", variant="primary", elem_id="start-compare")
     c["quality"] = gr.Radio(_QUALITIES, value="balanced", label="Quality", elem_id="quality")
     c["estimated"] = gr.Checkbox(True, label="Use the estimated noise", elem_id="estimated")
@@ -86,12 +85,12 @@ def _stage() -> dict[str, Any]:
     """Make what shows how it goes and what came of it."""
     c: dict[str, Any] = {}
     with gr.Row(elem_id="bar"):
-        c["status"] = gr.HTML(words.told("Drop a picture to begin.", "plain"), elem_id="status")
+        c["status"] = gr.HTML(html.told("Drop a picture to begin.", "plain"), elem_id="status")
         c["cancel"] = gr.Button(
             "Cancel", variant="stop", interactive=False, elem_id="cancel", scale=0, min_width=110
         )
     c["downloads"] = gr.HTML("", elem_id="downloads")
-    c["viewer"] = gr.HTML(words.nothing_yet(), elem_id="viewer")
+    c["viewer"] = gr.HTML(html.nothing_yet(), elem_id="viewer")
     return c
 
 
@@ -115,7 +114,7 @@ def _choice(label: str, options: dict[str, str], name: str) -> gr.HTML:
 
 def _summary(name: str) -> str:
     """Return what a method is, in the words of its documentation."""
-    words = (METHODS[name].__doc__ or "").partition("\n")[0].rstrip(".")
+    words = METHODS[name].summary.rstrip(".")
     words = words.removeprefix("Denoise an image with ").removeprefix("Denoise with ")
     return words[:1].upper() + words[1:]
 
@@ -142,7 +141,7 @@ def _connect(page: gr.Blocks, desk: Desk, c: dict[str, Any]) -> None:
     )
     c["cancel"].click(desk.cancel, None, None, concurrency_limit=None, **quiet)
     c["method"].input(
-        lambda name: gr.update(interactive="--quality" in own_options(METHODS[name])),
+        lambda name: gr.update(interactive="quality" in METHODS[name].options),
         c["method"], c["quality"], concurrency_limit=None, **quiet,
     )  # fmt: skip
     page.load(desk.stay, None, None, concurrency_limit=None, **quiet)

@@ -15,8 +15,8 @@ from collections.abc import MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
+from .sessions import VisitError, Visits
 from .uploads import SPARE, RefusedError, Uploads, told_when_here
-from .visits import VisitError, Visits
 
 _API = "/gradio_api/"
 _ALLOWED = re.compile(

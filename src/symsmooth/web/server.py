@@ -20,8 +20,8 @@ from typing import Any
 
 from .crew import Crew
 from .guard import Guard
+from .sessions import Visits
 from .uploads import Limits, Uploads
-from .visits import Visits
 
 # Before gradio is imported: it would tell its makers, and ask the network for fonts and versions.
 QUIET = {
@@ -102,7 +102,7 @@ def serve(
         import uvicorn
 
         from .app import make_page
-        from .desk import Desk
+        from .handlers import Desk
 
         readers, runners = _crews(stack, folder, most_bytes, workers)  # they start meanwhile
         desk = Desk(visits, uploads, readers, runners, workers)
@@ -124,8 +124,8 @@ def _crews(
     stack: ExitStack, folder: Path, most_bytes: int, workers: int | None
 ) -> tuple[Crew, Crew]:
     """Start the processes that look at pictures, and those that run methods; end them at the end."""
-    from ..files._claims import memory
-    from ..tiles import default_workers
+    from ..core.parallel import default_workers
+    from ..io.limits import memory
     from . import tasks
 
     cores = default_workers()

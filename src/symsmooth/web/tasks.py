@@ -1,4 +1,4 @@
-"""What is done to a visitor's picture: through the functions of the command line, hence its bits.
+"""What is done to a visitor's picture: through the same jobs as the command line, hence its bits.
 
 All of this is done in processes of ``workers``: they get what they need, write into folders, and
 return what came of it.
@@ -16,19 +16,18 @@ from typing import Any
 
 import numpy as np
 
-import symsmooth
-
-from ..cli import noise_report, seeing, work
-from ..cli.options import own_options
-from ..files import FileError, format_of, reading_at_most, write_image
-from ..files._claims import memory
-from ..files.stacks import cut
-from ..image import Array
-from ..methods import METHODS
+from .. import __version__
+from ..app import compare as comparing
+from ..app import jobs, noise_report
+from ..core.image import Array
+from ..io import FileError, format_of, reading_at_most, write_image
+from ..io.limits import memory
+from ..io.stacks import cut
+from ..methods import DEFAULT, METHODS
 from ..noise import White
-from ..views.compare import Comparison, Result, compare_page, look_page
-from ..views.display import display_range
-from .visits import Dropped, VisitError
+from ..reports.compare import Comparison, Result, compare_page, look_page
+from ..reports.display import display_range
+from .sessions import Dropped, VisitError
 from .worker import Teller
 
 PREVIEW = 448  # sides of the part that is done first
@@ -52,25 +51,25 @@ class Asked:
     strength: float
     looking: str = ""  # where one looks: "zoom x y" of the viewer
 
-    def job(self, picture: Dropped, workers: int | None) -> work.Job:
+    def job(self, picture: Dropped, workers: int | None) -> jobs.Job:
         """Return it as the command line would; the noise is not estimated a second time."""
         if self.method not in METHODS:
             raise VisitError(f"There is no method {self.method!r}.")
-        function = METHODS[self.method]
-        known = own_options(function)
-        options: dict[str, object] = {"quality": self.quality} if "--quality" in known else {}
+        method = METHODS[self.method]
+        known = method.options
+        options: dict[str, object] = {"quality": self.quality} if "quality" in known else {}
         sigma = self.sigma
-        if sigma is None and "--noise" in known:
+        if sigma is None and "noise" in known:
             options["noise"] = picture.noise
         elif sigma is None:
             sigma = picture.sigma
-        if self.strength != 1.0 and "--strength" in known:
+        if self.strength != 1.0 and "strength" in known:
             options["strength"] = self.strength
         elif (
             self.strength != 1.0
         ):  # a method that does not know of it is told of more, or less, noise
             sigma = self.strength * (sigma or 0.0)
-        return work.Job(self.method, function, options, sigma, "auto", workers, seed=0)
+        return jobs.Job(method, options, sigma, "auto", workers, seed=0)
 
 
 @dataclass(frozen=True)
@@ -85,21 +84,21 @@ class Outcome:
 def look(path: Path, most_bytes: int, teller: Teller) -> tuple[Dropped, Path]:
     """Look into a file that was dropped: what it is, its noise; return that and a page of it."""
     with reading_at_most(most_bytes):
-        images = work.open_file(path, "auto")
+        images = jobs.open_file(path, "auto")
     stack = cut(images[0])
     _check_memory(images[0].pixels[stack.pieces[0]])
     path = _named_as_it_is(path, images[0].format)
-    pixels, _ = seeing.open_picture(path, "auto", None)
-    model, span = work.estimated_noise(images[0], stack), work.range_of(images[0])
-    white = model.sigma if isinstance(model, White) else work.noise_of(images[0], stack)
-    middle = work.middle_of(images[0], stack)
+    pixels, _ = comparing.open_picture(path, "auto", None)
+    model, span = jobs.estimated_noise(images[0], stack), jobs.range_of(images[0])
+    white = model.sigma if isinstance(model, White) else jobs.noise_of(images[0], stack)
+    middle = jobs.middle_of(images[0], stack)
     picture = Dropped(
         path,
         white,
         model,
         noise_report.describe(model, middle, span, given=False, assumed=False),
         span,
-        f"{path.name}, {work.size_of(images[0], stack)}",
+        f"{path.name}, {jobs.size_of(images[0], stack)}",
         (pixels.shape[0], pixels.shape[1]),
     )
     page = path.parent / "view.html"
@@ -110,7 +109,7 @@ def look(path: Path, most_bytes: int, teller: Teller) -> tuple[Dropped, Path]:
 def look_at_reference(path: Path, most_bytes: int, teller: Teller) -> None:
     """Make sure that the picture without noise can be read."""
     with reading_at_most(most_bytes):
-        seeing.open_picture(path, "auto", None)
+        comparing.open_picture(path, "auto", None)
 
 
 def get_ready_to_look(folder: Path, teller: Teller) -> None:
@@ -123,7 +122,7 @@ def get_ready_to_look(folder: Path, teller: Teller) -> None:
 
 def get_ready_to_run(workers: int | None, teller: Teller) -> None:
     """Load, and compile if need be, what the default method takes."""
-    symsmooth.denoise(np.random.default_rng(0).normal(100.0, 20.0, (64, 64)), workers=workers)
+    METHODS[DEFAULT](np.random.default_rng(0).normal(100.0, 20.0, (64, 64)), workers=workers)
 
 
 def _check_memory(piece: Array) -> None:
@@ -145,20 +144,20 @@ def denoise(
     picture: Dropped, asked: Asked, workers: int | None, folder: Path, teller: Teller
 ) -> Outcome:
     """Denoise what one looks at and show it, then the whole file, into a folder."""
-    with work.telling_of_compilation(partial(teller.tell, "stage")):
+    with jobs.telling_of_compilation(partial(teller.tell, "stage")):
         job = asked.job(picture, workers)
-        noisy, told = seeing.open_picture(picture.path, "auto", None)
+        noisy, told = comparing.open_picture(picture.path, "auto", None)
         _preview(picture, asked, job, noisy, folder, teller)
         target = folder / f"{picture.path.stem}-denoised{picture.path.suffix}"
-        report = work.denoise_file(picture.path, target, job, teller.progress)
-        denoised, _ = seeing.open_picture(target, "auto", None)
+        report = jobs.denoise_file(picture.path, target, job, teller.progress)
+        denoised, _ = comparing.open_picture(target, "auto", None)
     assert report.noise is not None
     used = report.noise if asked.sigma is not None else picture.found
     result = Result(_label(job), denoised, report.seconds, report.noise.brief, report.parameters)
     facts = {
-        "Picture": seeing.describe(picture.path, noisy, told),
+        "Picture": comparing.describe(picture.path, noisy, told),
         "Noise": used.words,
-        "Version": f"symsmooth {symsmooth.__version__}",
+        "Version": f"symsmooth {__version__}",
         "Seed": str(job.seed),
     }
     timing = "this run on this machine, with reading and writing the file"
@@ -168,7 +167,7 @@ def denoise(
 
 
 def _preview(
-    picture: Dropped, asked: Asked, job: work.Job, noisy: Array, folder: Path, teller: Teller
+    picture: Dropped, asked: Asked, job: jobs.Job, noisy: Array, folder: Path, teller: Teller
 ) -> None:
     """Denoise the part one looks at, if that is much less than the whole, and show it."""
     where = part_seen(asked.looking, noisy.shape[:2])
@@ -178,9 +177,9 @@ def _preview(
     options = dict(job.options)
     if not picture.noise.fits(part.shape if part.ndim == 3 else (*part.shape, 1)):
         options.pop("noise", None)
-    progress = work.within("the part you look at: ", teller.progress)
+    progress = jobs.within("the part you look at: ", teller.progress)
     axis = -1 if noisy.ndim == 3 else None
-    denoised, _ = work.apply(replace(job, options=options), part, axis, job.sigma, progress)
+    denoised, _ = jobs.apply(replace(job, options=options), part, axis, job.sigma, progress)
     result = Result(_label(job), denoised, 0.0, "")
     found = replace(_comparison(picture, part, [result]), shown=display_range(noisy))
     page = _write(folder / "part.html", look_page(found, _PART, teller.progress), teller)
@@ -221,11 +220,11 @@ def compare(
     workers: int | None, folder: Path, teller: Teller,
 ) -> Outcome:  # fmt: skip
     """Put two to four methods side by side, on a page in a folder."""
-    chosen = seeing.parse_methods(",".join(names), lambda name: (name, METHODS[name]), METHODS)
+    chosen = [comparing.MethodChoice(name, METHODS[name], {}) for name in names]
     tuned = [_tuned(each, asked) for each in chosen]
 
-    with work.telling_of_compilation(partial(teller.tell, "stage")):
-        text = seeing.compare(
+    with jobs.telling_of_compilation(partial(teller.tell, "stage")):
+        text = comparing.compare(
             picture.path, reference, tuned, sigma=asked.sigma, channel_axis="auto", piece=None,
             workers=workers, seed=0, progress=teller.progress, strength=asked.strength,
         )  # fmt: skip
@@ -233,19 +232,19 @@ def compare(
     return Outcome(f"Compared {len(names)} methods in {teller.seconds:.1f} s", page)
 
 
-def _tuned(each: seeing.Asked, asked: Asked) -> seeing.Asked:
+def _tuned(each: comparing.MethodChoice, asked: Asked) -> comparing.MethodChoice:
     """Return a method with the quality and strength that the controls say, if it knows of them."""
-    known, options, label = own_options(each.function), dict(each.options), each.label
-    if "--quality" in known:
+    known, options, label = each.method.options, dict(each.options), each.label
+    if "quality" in known:
         options["quality"], label = asked.quality, f"{label}:{asked.quality}"
-    if "--strength" in known and asked.strength != 1.0:
+    if "strength" in known and asked.strength != 1.0:
         options["strength"] = asked.strength
     return replace(each, label=label, options=options)
 
 
-def _label(job: work.Job) -> str:
+def _label(job: jobs.Job) -> str:
     quality = job.options.get("quality")
-    return job.method if quality is None else f"{job.method}:{quality}"
+    return job.method.name if quality is None else f"{job.method.name}:{quality}"
 
 
 def _comparison(

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .visits import VisitError
+from .sessions import VisitError
 
 SPARE = 2**16  # bytes a request may have beyond the file in it
 _LOST = "The upload did not arrive; please drop the picture again."

@@ -18,7 +18,7 @@ import traceback
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-from ..tiles import Cancelled
+from ..core.parallel import Cancelled
 
 _TELL = 0.05  # seconds between two news of progress
 

@@ -20,8 +20,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from ..tiles import Cancelled
-from .visits import VisitError
+from ..core.parallel import Cancelled
+from .sessions import VisitError
 
 _TICK = 0.05  # seconds between two looks at whether the work is to stop
 _PATIENCE = 1.0  # seconds in which it stops by itself once asked to

@@ -1,0 +1,161 @@
+"""``symsmooth denoise`` and ``symsmooth noise``: files, one after the other or several at a time."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..app import batch, jobs, large
+from ..app.noise_report import describe
+from .arguments import AsJson, Axis, Inputs, Out, Overwrite, Verbose, check_sigma
+from .console import complain, handling_errors, message, progress_bar, say, warn
+from .options import (
+    find_method,
+    parse_channel_axis,
+    parse_options,
+    parse_third_axis,
+    split_arguments,
+)
+
+if TYPE_CHECKING:
+    from ..io import ImageFile
+
+
+def denoise(
+    inputs: Inputs,
+    out: Out,
+    method: Annotated[str, typer.Option(help="One of `symsmooth methods`; else the best.")] = "",
+    sigma: Annotated[
+        float | None, typer.Option(help="Noise level in the image's units; else estimated.")
+    ] = None,
+    channel_axis: Axis = "auto",
+    volume: Annotated[
+        bool, typer.Option("--volume", help="A stack is a volume: denoise it in 3-D.")
+    ] = False,
+    slices: Annotated[
+        bool, typer.Option("--slices", help="A volume is a stack: denoise it slice by slice.")
+    ] = False,
+    time: Annotated[
+        bool, typer.Option("--time", help="Time is the third dimension of a series.")
+    ] = False,
+    n_jobs: Annotated[int, typer.Option("--jobs", min=1, help="Files at a time.")] = 1,
+    workers: Annotated[int | None, typer.Option(min=1, help="Threads; else all cores.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print errors only.")] = False,
+    verbose: Verbose = False,
+    overwrite: Overwrite = False,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Skip files whose output exists; go on with a large one."),
+    ] = False,
+    scheduler: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="A dask cluster to work on, tcp://HOST:PORT.")
+    ] = "",
+) -> None:
+    """Denoise files.  Takes the method's own options too, such as --n-clusters 300.
+
+    IN may be a pattern in quotes, such as 'folder/**/*.tif': the folders are kept below OUT.
+    """
+    with handling_errors(as_json):
+        names, given = split_arguments(inputs)
+        check_sigma(sigma)
+        axis = parse_channel_axis(channel_axis)
+        chosen = find_method(method)
+        options = parse_options(chosen, given)
+        third = parse_third_axis(volume, slices, time)
+        job = jobs.Job(chosen, options, sigma, axis, workers, seed, third)
+        plan = batch.plan_outputs(names, out, overwrite, resume)
+        job = replace(job, workers=jobs.share_of_cores(workers, min(n_jobs, len(plan.targets))))
+        show_bar = sys.stderr.isatty() and not (as_json or quiet) and n_jobs == 1
+        stop = threading.Event()
+
+        def tell(text: str) -> None:
+            if not quiet:
+                say(f"symsmooth: {text}", err=True)
+
+        def work_on(source: Path) -> list[str]:
+            with progress_bar(source.name, show_bar) as progress:
+                heeding = jobs.stopping(stop, progress) if n_jobs > 1 else progress
+                how = large.How(resume, scheduler, tell)
+                with large.opened(source, plan.targets[source], scheduler) as opened:
+                    if opened is None:
+                        report = jobs.denoise_file(source, plan.targets[source], job, heeding)
+                    else:
+                        report = large.denoise(opened, plan.targets[source], job, heeding, how)
+            for doubt in () if quiet else report.doubts:
+                warn(f"{source}: {doubt}")
+            return [json.dumps(report.as_json()) if as_json else report.as_line(verbose)]
+
+        if plan.done:
+            total = len(plan.done) + len(plan.targets)
+            tell(f"skipped {len(plan.done)} of {total} files: their output exists")
+        with jobs.telling_of_compilation(tell):
+            _for_each(list(plan.targets), work_on, as_json, quiet and not as_json, n_jobs, stop)
+
+
+def noise(
+    inputs: Inputs, channel_axis: Axis = "auto", as_json: AsJson = False, verbose: Verbose = False
+) -> None:
+    """Say what noise there is and how much, in the image's units and in percent of its range."""
+    with handling_errors(as_json):
+        axis = parse_channel_axis(channel_axis)
+
+        def work_on(source: Path) -> list[str]:
+            images = jobs.open_file(source, axis)
+            return [_noise_line(source, image, as_json, verbose) for image in images]
+
+        _for_each([path for name in inputs for path, _ in batch.expand(name)], work_on, as_json)
+
+
+def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) -> str:
+    """Return what is told of the noise of one image: what `denoise` takes it to be."""
+    from ..io.stacks import cut
+
+    stack = cut(image)
+    model, span = jobs.estimated_noise(image, stack), jobs.range_of(image)
+    pixels = jobs.middle_of(image, stack)
+    found = describe(model, pixels, span, given=False, assumed=False)
+    percent = 100 * found.level / span if span else 0.0
+    if as_json:
+        told = {
+            "input": str(source),
+            "noise": dict(found.fields),
+            "percent": percent,
+            "range": span,
+        }
+        kind = {"shape": list(image.pixels.shape), "dtype": str(image.pixels.dtype)}
+        return json.dumps(told | kind)
+    detail = f" [{found.detail}]" if verbose else ""
+    return f"{source}: {jobs.size_of(image, stack)}, {found.words} ({percent:.3g} %){detail}"
+
+
+def _for_each(
+    sources: Sequence[Path],
+    work_on: Callable[[Path], list[str]],
+    as_json: bool,
+    quiet: bool = False,
+    jobs: int = 1,
+    stop: threading.Event | None = None,
+) -> None:
+    """Do the files in order; tell of those that failed at the end, and exit with 1."""
+    failures = []
+    for source, outcome in batch.run(sources, work_on, jobs, stop or threading.Event()):
+        if isinstance(outcome, Exception):
+            if as_json:  # in its place among the others
+                complain(message(outcome, source), 1, as_json, source)
+            failures.append(message(outcome, source))
+            continue
+        for line in outcome if not quiet else []:
+            say(line)
+    for failure in failures if not as_json else []:
+        complain(failure, 1)
+    if failures:
+        raise typer.Exit(1)

@@ -1,0 +1,299 @@
+"""What the controls do, for every visitor."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import os
+import re
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from ..core.parallel import Cancelled
+from ..methods import METHODS
+from . import html, tasks
+from .crew import Crew
+from .examples import write_example
+from .runs import Run
+from .sessions import Visit, VisitError, Visits
+from .uploads import Uploads
+
+LEAST, MOST = 2, 4  # methods that are compared
+_TICK = 0.15  # seconds between two looks at a run
+_PAUSE = 0.35  # seconds a slider must rest before its run begins
+_LOG = logging.getLogger(__name__)
+
+Shown = tuple[Any, Any, Any, Any]
+Looked = tuple[Any, ...]
+File = dict[str, Any] | None  # as the guard lets it through: "path" is the token of an upload
+# The parts of the page that change, in the order in which they are told.
+SHOWN = ("viewer", "status", "downloads", "cancel")
+LOOKED = ("drop", "example", "found", "sigma", "estimated", *SHOWN, "clean_told")
+
+
+class Desk:
+    """What the controls do, for every visitor.
+
+    Parameters
+    ----------
+    visits, uploads
+        Whose files are whose.
+    readers, runners : Crew
+        Who looks at pictures, and who runs methods.
+    workers : int or None
+        Threads of a run.
+    """
+
+    def __init__(
+        self, visits: Visits, uploads: Uploads, readers: Crew, runners: Crew, workers: int | None
+    ) -> None:
+        self.visits, self.uploads = visits, uploads
+        self.readers, self.runners, self.workers = readers, runners, workers
+        self.most_bytes = tasks.UNPACKED * uploads.limits.most_bytes
+
+    def known(self, request: gr.Request) -> Visit | None:
+        """Return the visit of whoever asks, if it has brought a picture."""
+        return self.visits.known(request.cookies, request.session_hash)
+
+    def begin(self, request: gr.Request) -> Visit:
+        """Return the visit of whoever brings a picture."""
+        address = request.client.host if request.client else ""
+        visit = self.visits.of(request.cookies, request.session_hash, address)
+        self.uploads.check_room(visit.folder)
+        return visit
+
+    async def drop(self, file: File, request: gr.Request) -> AsyncIterator[Looked]:
+        """Take a picture that was uploaded and look into it."""
+        async for shown in self._look(
+            request, "", lambda visit: (self._take(visit, file, "dropped"), None)
+        ):
+            yield shown
+
+    async def example(self, name: str, request: gr.Request) -> AsyncIterator[Looked]:
+        """Take an example, and what it was before noise came."""
+        if name:
+            async for shown in self._look(
+                request, name, lambda visit: write_example(name, visit.new_folder("example"))
+            ):
+                yield shown
+
+    async def _look(
+        self, request: gr.Request, example: str, take: Callable[[Visit], tuple[Path, Path | None]]
+    ) -> AsyncIterator[Looked]:
+        """Look into a picture and tell what was found."""
+        visit = place = None
+        yield _look_told(html.told("Looking at the picture", "plain"))
+        try:
+            visit = self.begin(request)
+            path, clean = await asyncio.to_thread(take, visit)
+            place = path.parent
+            picture, page = await self._read(visit, tasks.look, path)
+        except Cancelled:  # another picture came in its place, or the tab was closed
+            yield _look_told(gr.skip())
+            return
+        except Exception as error:
+            yield _look_told(html.told(_message(error, visit), "bad"))
+            return
+        else:
+            visit.asked += 1  # what runs is of no interest any more
+            visit.stop()
+            visit.picture, visit.reference = picture, clean
+            visit.files.clear()
+            visit.show(page)
+        finally:
+            if visit is not None and place is not None:
+                visit.tidy(place)
+        found = picture.found.level
+        top = _round_up(4 * found or picture.reach / 10)
+        level = round(found / top * 400) * top / 400
+        yield (
+            None,
+            example,
+            html.noise_of(picture),
+            gr.update(maximum=top, step=top / 400, value=level),
+            True,
+            html.viewer(visit),
+            html.told("Ready. Choose a method and press Denoise.", "plain"),
+            "",
+            gr.update(interactive=False),
+            html.reference(clean),
+        )
+
+    async def reference(self, file: File, request: gr.Request) -> tuple[None, Any]:
+        """Take the picture without noise, if it is known."""
+        visit = path = None
+        try:
+            visit = self.begin(request)
+            path = self._take(visit, file, "reference")
+            await self._read(visit, tasks.look_at_reference, path)
+            visit.reference = path
+        except Cancelled:
+            return None, gr.skip()
+        except Exception as error:
+            return None, html.told(_message(error, visit), "bad")
+        finally:
+            if visit is not None and path is not None:
+                visit.tidy(path.parent)
+        return None, html.reference(path)
+
+    def _take(self, visit: Visit, file: File, kind: str) -> Path:
+        """Move an uploaded file to where only its visit reaches it."""
+        token = None if file is None else file.get("path")
+        return self.uploads.take(visit.owner, token, lambda name: visit.place(name, kind))
+
+    async def _read(self, visit: Visit, work: Callable[..., Any], path: Path) -> Any:
+        """Have a file looked at, in place of one that is being looked at in the same way."""
+        if work in visit.readings:
+            visit.readings[work].stop()
+        seconds = tasks.READING_SECONDS + path.stat().st_size / tasks.READING_BYTES
+        run = self.readers.submit(work, path, self.most_bytes, group=visit.group, seconds=seconds)
+        visit.readings[work] = run
+        if not visit.here:  # it ended while the file was taken
+            run.stop()
+        while not run.finished:
+            await asyncio.sleep(_TICK / 3)
+        return run.outcome()
+
+    async def denoise(
+        self, method: str, quality: str, estimated: bool, sigma: float, strength: float,
+        looking: str, request: gr.Request,
+    ) -> AsyncIterator[Shown]:  # fmt: skip
+        """Run a method, on what one looks at and then on the whole."""
+        asked = tasks.Asked(method, quality, None if estimated else sigma, strength, looking)
+        async for shown in self._run(request, 0.0, tasks.denoise, asked):
+            yield shown
+
+    async def adjust(
+        self, method: str, quality: str, estimated: bool, sigma: float, strength: float,
+        looking: str, request: gr.Request,
+    ) -> AsyncIterator[Shown]:  # fmt: skip
+        """Run again once a slider rests."""
+        asked = tasks.Asked(method, quality, None if estimated else sigma, strength, looking)
+        async for shown in self._run(request, _PAUSE, tasks.denoise, asked):
+            yield shown
+
+    async def compare(
+        self, names: list[str], quality: str, estimated: bool, sigma: float, strength: float,
+        request: gr.Request,
+    ) -> AsyncIterator[Shown]:  # fmt: skip
+        """Put methods side by side."""
+        names = [name for name in METHODS if name in names]
+        if not LEAST <= len(names) <= MOST:
+            told = f"Choose {LEAST} to {MOST} methods; {len(names)} are chosen."
+            yield gr.skip(), html.told(told, "bad"), gr.skip(), gr.skip()
+            return
+        asked = tasks.Asked("denoise", quality, None if estimated else sigma, strength)
+        async for shown in self._run(request, 0.0, tasks.compare, names, asked):
+            yield shown
+
+    def cancel(self, request: gr.Request) -> None:
+        """Stop what runs; who follows it tells when it has."""
+        visit = self.known(request)
+        if visit is not None:
+            visit.cancelled += 1
+            visit.stop()
+
+    async def stay(self, request: gr.Request) -> AsyncIterator[None]:
+        """Last as long as the tab: an event that never ends.
+
+        Gradio's page closes its stream when no event is left, and loses one that begins just then.
+        """
+        while self.visits.is_open(request.cookies, request.session_hash):
+            await asyncio.sleep(_TICK)
+        yield None
+
+    async def _run(
+        self, request: gr.Request, pause: float, work: Callable[..., Any], *asked: Any
+    ) -> AsyncIterator[Shown]:
+        """Queue the work of a visit in place of what it ran before, and tell how it goes."""
+        visit = self.known(request)
+        try:
+            if visit is None or visit.picture is None:
+                raise VisitError("Drop a picture first, or take an example.")
+            self.uploads.check_room(visit.folder)
+        except VisitError as error:
+            yield gr.skip(), html.told(str(error), "bad"), gr.skip(), gr.skip()
+            return
+        visit.asked += 1
+        mine, cancelled = visit.asked, visit.cancelled
+        visit.stop()
+        if pause:
+            await asyncio.sleep(pause)
+        if visit.asked != mine or visit.cancelled != cancelled or not visit.here:
+            told = gr.skip() if visit.asked != mine else html.told("Stopped", "plain")
+            yield gr.skip(), told, gr.skip(), gr.skip()
+            return
+        folder = visit.new_folder("run")
+        given = (visit.picture, visit.reference) if work is tasks.compare else (visit.picture,)
+
+        def hear_of_part(page: Path) -> None:
+            if visit.asked == mine and visit.here:
+                visit.show(page, partly=True)
+
+        run = visit.run = self.runners.submit(
+            work, *given, *asked, self.workers, folder,
+            group=visit.group, hear_of_part=hear_of_part,
+        )  # fmt: skip
+        before, shown = "", visit.shown
+        try:
+            while not run.finished and visit.asked == mine:
+                now = html.status(run, self.runners.runs.ahead(run))
+                if now != before or shown != visit.shown:
+                    viewer = html.viewer(visit) if shown != visit.shown else gr.skip()
+                    before, shown = now, visit.shown
+                    yield viewer, now, gr.skip(), gr.update(interactive=True)
+                await asyncio.sleep(_TICK)
+            if visit.asked == mine:
+                kind, text = _ending(run, visit)
+                viewer = html.viewer(visit) if shown != visit.shown else gr.skip()
+                yield (
+                    viewer,
+                    html.told(text, kind),
+                    html.downloads(visit),
+                    gr.update(interactive=False),
+                )
+        finally:
+            run.when_finished(lambda: visit.tidy(folder))
+
+
+def _ending(run: Run, visit: Visit) -> tuple[str, str]:
+    """Keep what came of a run; return how it ended, as kind and text."""
+    try:
+        made: tasks.Outcome = run.outcome()
+    except Cancelled:
+        seconds = run.seconds
+        return "plain", "Stopped" if seconds is None else f"Stopped after {seconds:.1f} s"
+    except Exception as error:
+        return "bad", _message(error, visit)
+    visit.show(made.report)
+    visit.files["report"] = made.report
+    if made.result is not None:
+        visit.files["result"] = made.result
+    return "good", made.told
+
+
+def _message(error: BaseException, visit: Visit | None) -> str:
+    """Return an error without the places of files on this machine."""
+    if not isinstance(error, (ValueError, TypeError, OSError, MemoryError)):
+        _LOG.error("work failed", exc_info=error)
+        return f"This did not work: {error or type(error).__name__}. Try another method."
+    text = str(error) or "There is not enough memory for this."
+    if visit is not None:
+        text = re.sub(re.escape(f"{visit.folder}{os.sep}") + r"[\w-]+[/\\]", "", text)
+    return text
+
+
+def _look_told(told: Any) -> Looked:
+    """Return that nothing changes but what is told."""
+    skip = gr.skip()
+    return None, skip, skip, skip, skip, skip, told, skip, skip, skip
+
+
+def _round_up(value: float) -> float:
+    """Return 1, 2 or 5 times a power of ten that is not less; 1 for 0."""
+    power = 10.0 ** math.floor(math.log10(value)) if value > 0 else 1.0
+    return next(power * k for k in (1, 2, 5, 10) if power * k >= value)
