@@ -240,7 +240,7 @@ def picture(side: int = 64, seed: int = 0, format: str = "npy") -> bytes:
 # --- work that goes wrong, in a worker --------------------------------------------------------
 
 
-def look(path: Path, most_bytes: int, teller: Teller) -> Any:
+def look(path: Path, max_bytes: int, teller: Teller) -> Any:
     """Look at a picture, unless its name says what goes wrong."""
     if "hangs" in path.name:
         hang(teller)
@@ -248,7 +248,7 @@ def look(path: Path, most_bytes: int, teller: Teller) -> Any:
         take_memory(teller)
     if "deadly" in path.name:
         die(teller)
-    return _look(path, most_bytes, teller)
+    return _look(path, max_bytes, teller)
 
 
 _look = tasks.look

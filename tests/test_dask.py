@@ -15,7 +15,7 @@ import pytest
 
 import symsmooth
 from symsmooth.core import blocks, image
-from symsmooth.dask import Recipe
+from symsmooth.dask import BlockTask
 from symsmooth.noise import add_noise, contrast
 
 from .conftest import psnr
@@ -175,7 +175,7 @@ def test_the_whole_is_looked_at_in_a_bounded_sample() -> None:
     assert sum(np.prod([p.stop - p.start for p in box]) for box in found) == 2**20
     noise = np.random.default_rng(0).normal(0, 7.0, (2000, 2000))
     parts = [noise[box] for box in blocks.windows(noise.shape, (0, 1))]
-    scene = Recipe(symsmooth.METHODS["nlm"], {}, None, 0).look(blocks.mosaic(parts, (0, 1)))
+    scene = BlockTask(symsmooth.METHODS["nlm"], {}, None, 0).survey(blocks.mosaic(parts, (0, 1)))
     assert scene.sample.spatial == (1024, 1024)
     assert abs(scene.noise - 7.0) < 0.1
     stack = blocks.windows(

@@ -26,7 +26,7 @@ from .noise.spectrum import spectrum_of_noise
 
 
 @dataclass(frozen=True)
-class Scene:
+class GlobalStats:
     """What was found out about the whole, from a sample of it."""
 
     noise: Any  # sigma, or a model for a method that takes one
@@ -34,7 +34,7 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class BlockTask:
     """What is done to every block: a method and its options."""
 
     method: Method
@@ -43,33 +43,35 @@ class Recipe:
     seed: int
     sigma: Any = None
 
-    def look(self, sample: Array, mask: Array | None = None) -> Scene:
+    def survey(self, sample: Array, mask: Array | None = None) -> GlobalStats:
         """Find out what holds for the whole."""
         picture = open_image(sample, self.channel_axis, mask)
         if self.sigma is not None:
             question = question_units(picture.original, float(np.max(self.sigma)))
             if question:
                 warn_user(question)
-            return Scene(self.sigma, picture)
+            return GlobalStats(self.sigma, picture)
         if "noise" not in self.method.accepts:
-            return Scene(estimate_sigma(sample, channel_axis=self.channel_axis, mask=mask), picture)
+            return GlobalStats(
+                estimate_sigma(sample, channel_axis=self.channel_axis, mask=mask), picture
+            )
         noise = self.options.get("noise", "auto")
         if isinstance(noise, str):
             kind: Any = noise
             noise = estimate_noise(sample, noise=kind, channel_axis=self.channel_axis, mask=mask)
         elif not isinstance(noise, NoiseModel):
             noise = spectrum_of_noise(noise, self.channel_axis)
-        return Scene(noise, picture)
+        return GlobalStats(noise, picture)
 
     def apply(
-        self, scene: Scene, pixels: Array, start: Sequence[int], mask: Array | None = None,
+        self, stats: GlobalStats, pixels: Array, start: Sequence[int], mask: Array | None = None,
         progress: Any = None,
     ) -> Array:  # fmt: skip
-        """Denoise a block whose first pixel is at ``start``; one without a usable pixel stays as it is."""
-        usable: Any = np.isfinite(pixels)
+        """Denoise a block that begins at ``start``; one without an observed pixel stays as it is."""
+        observed: Any = np.isfinite(pixels)
         if self.channel_axis is not None:
-            usable = usable.all(axis=self.channel_axis)
-        if not (usable if mask is None else usable & ~mask).any():
+            observed = observed.all(axis=self.channel_axis)
+        if not (observed if mask is None else observed & ~mask).any():
             return np.array(pixels)
         seed = np.random.SeedSequence(self.seed, spawn_key=tuple(int(i) for i in start))
         shared = {
@@ -80,8 +82,8 @@ class Recipe:
             "progress": progress,
         }
         taken = {name: value for name, value in shared.items() if name in self.method.accepts}
-        known = {"noise" if isinstance(scene.noise, NoiseModel) else "sigma": scene.noise}
-        piece = Piece(pixels, scene.sample)
+        known = {"noise" if isinstance(stats.noise, NoiseModel) else "sigma": stats.noise}
+        piece = Piece(pixels, stats.sample)
         return self.method.function(piece, **(taken | dict(self.options) | known))
 
 
@@ -131,7 +133,7 @@ def denoise_blocks(
     Chunks are joined to blocks of up to 2048 x 2048 with their halo.  At a border the two results r and
     s give w r + (1 - w) s, w rising linearly over half the halo on both sides; the outer half has no
     weight.  So a filter whose window and patch reach less than half a halo gives what it gives on the
-    whole, to rounding.  A block without a usable pixel stays as it is.
+    whole, to rounding.  A block without an observed pixel stays as it is.
 
     Examples
     --------
@@ -149,10 +151,10 @@ def denoise_blocks(
     check_one_noise(sigma, options.get("noise", "auto"))
     generator = make_rng(rng)
     seed = int(generator.integers(2**63)) if isinstance(rng, np.random.Generator) else int(rng or 0)
-    recipe = Recipe(METHODS[method], options, axis, seed, sigma)
+    task = BlockTask(METHODS[method], options, axis, seed, sigma)
     joint = () if axis is None else (axis,)
     grid = make_grid(array.shape, array.chunksize, spatial, joint, halo)
-    return _graph(array, mask, grid, recipe, spatial)
+    return _graph(array, mask, grid, task, spatial)
 
 
 def denoise_lazily(function: Callable[..., Any], image: Any, options: dict[str, Any]) -> Any:
@@ -190,8 +192,8 @@ def _check(
         raise ValueError("progress is dask's: use dask.diagnostics.ProgressBar")
 
 
-def _graph(array: Any, mask: Any, grid: Grid, recipe: Recipe, spatial: list[int]) -> Any:
-    """Build the dask graph: outer blocks, the scene, denoised outer blocks, blended blocks."""
+def _graph(array: Any, mask: Any, grid: Grid, task: BlockTask, spatial: list[int]) -> Any:
+    """Build the dask graph: outer blocks, the stats, denoised outer blocks, blended blocks."""
     import dask.array as da
     from dask.base import tokenize
     from dask.delayed import delayed
@@ -199,23 +201,25 @@ def _graph(array: Any, mask: Any, grid: Grid, recipe: Recipe, spatial: list[int]
 
     parts = tuple(tuple(np.diff(edges).tolist()) for edges in grid.edges)
     outer = _with_halo(da, array.rechunk(parts), grid.halo)
-    missing = hidden = None
+    whole_mask = outer_mask = None
     if mask is not None:
-        missing = da.asarray(mask)
+        whole_mask = da.asarray(mask)
         chunks = tuple(parts[i] for i in spatial)
-        hidden = _with_halo(da, missing.rechunk(chunks), [grid.halo[i] for i in spatial])
+        outer_mask = _with_halo(da, whole_mask.rechunk(chunks), [grid.halo[i] for i in spatial])
     boxes = windows(array.shape, spatial)
-    scene = delayed(_look, pure=True)(recipe, *_windows_of(array, missing, boxes, spatial), spatial)
-    name = "denoised-" + tokenize(array.name, grid, scene.key, recipe.seed, hidden)
+    stats = delayed(_survey, pure=True)(
+        task, *_windows_of(array, whole_mask, boxes, spatial), spatial
+    )
+    name = "denoised-" + tokenize(array.name, grid, stats.key, task.seed, outer_mask)
     tasks: dict[Any, Any] = {}
     for index in grid.indices:
         start = tuple(part.start for part in grid.inner(index))
-        own = None if hidden is None else (hidden.name, *(index[i] for i in spatial))
+        own = None if outer_mask is None else (outer_mask.name, *(index[i] for i in spatial))
         pixels = (outer.name, *index)
-        tasks["outer-" + name, *index] = (_apply, recipe, grid, scene.key, pixels, start, own)
+        tasks["outer-" + name, *index] = (_apply, task, grid, stats.key, pixels, start, own)
         around = [("outer-" + name, *other) for other in grid.neighbours(index)]
         tasks[name, *index] = (grid.blend, index, around, array.dtype)
-    depends = [outer, scene] if hidden is None else [outer, scene, hidden]
+    depends = [outer, stats] if outer_mask is None else [outer, stats, outer_mask]
     graph = HighLevelGraph.from_collections(name, tasks, dependencies=depends)
     meta = np.empty((0,) * array.ndim, array.dtype)
     return da.Array(graph, name, parts, meta=meta).rechunk(array.chunks)
@@ -234,14 +238,14 @@ def _windows_of(
     return looked, None if mask is None else [mask[tuple(b[i] for i in spatial)] for b in boxes]
 
 
-def _look(
-    recipe: Recipe, parts: list[Array], masks: list[Array] | None, spatial: Sequence[int]
-) -> Scene:
-    hidden = None if masks is None else mosaic(masks, (len(spatial) - 2, len(spatial) - 1))
-    return recipe.look(mosaic(parts, (spatial[-2], spatial[-1])), hidden)
+def _survey(
+    task: BlockTask, parts: list[Array], masks: list[Array] | None, spatial: Sequence[int]
+) -> GlobalStats:
+    mask = None if masks is None else mosaic(masks, (len(spatial) - 2, len(spatial) - 1))
+    return task.survey(mosaic(parts, (spatial[-2], spatial[-1])), mask)
 
 
 def _apply(
-    recipe: Recipe, grid: Grid, scene: Scene, pixels: Array, start: Sequence[int], mask: Any
+    task: BlockTask, grid: Grid, stats: GlobalStats, pixels: Array, start: Sequence[int], mask: Any
 ) -> Array:
-    return recipe.apply(scene, grid.prepare(pixels), start, mask)
+    return task.apply(stats, grid.prepare(pixels), start, mask)

@@ -184,11 +184,11 @@ def test_compare_takes_a_noise_that_is_asked_for(run: Run, calls: Any) -> None:
 
 def test_compare_with_a_strength_keeps_the_model(calls: Any, tmp_path: Path) -> None:
     """What the web page's Compare does when its slider is not at 1."""
-    from symsmooth.web.tasks import Asked, _tuned
+    from symsmooth.web.tasks import RunRequest, _tuned
 
     write_image(tmp_path / "c.png", coarse())
     asked = parse_methods("denoise,bilateral")
-    tuned = [_tuned(each, Asked("denoise", "preview", None, 1.5)) for each in asked]
+    tuned = [_tuned(each, RunRequest("denoise", "preview", None, 1.5)) for each in asked]
     comparing.compare(
         tmp_path / "c.png", None, tuned, sigma=None, channel_axis="auto", piece=None, workers=1,
         seed=0, progress=None, strength=1.5,
@@ -208,7 +208,7 @@ def test_the_web_page_tells_the_same_noise(tmp_path: Path) -> None:
     picture, _ = tasks.look(tmp_path / "c.png", 10**7, teller)
     assert picture.found.words in html.noise_of(picture)
     assert picture.found.words.startswith("coarse (correlated) noise, about ")
-    asked = tasks.Asked("denoise", "preview", None, 1.0)
+    asked = tasks.RunRequest("denoise", "preview", None, 1.0)
     (tmp_path / "run").mkdir()
     outcome = tasks.denoise(picture, asked, 1, tmp_path / "run", teller)
     assert picture.found.words in outcome.report.read_text("utf-8")

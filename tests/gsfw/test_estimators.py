@@ -10,7 +10,7 @@ from symsmooth.core.patches import strides_of, whiten, whiten_inside
 from symsmooth.gsfw import estimators
 from symsmooth.mixture.averages import average_members
 from symsmooth.mixture.em import fit_mixture, initial_mixture, neighbourhood
-from symsmooth.mixture.members import find_members
+from symsmooth.mixture.members import assign_patches
 
 from .. import oracles
 
@@ -29,7 +29,9 @@ def setting(request):
     with Pool(2) as pool:
         start = initial_mixture(features, features.n_pixels // size**2, rng)
         fit = fit_mixture(features, start, pool, max_iter=2)
-        members = find_members(features, fit.mixture, fit.near, pool, most=5, temper=0.5)
+        members = assign_patches(
+            features, fit.mixture, fit.near, pool, max_clusters=5, temperature=0.5
+        )
         yield noisy, pilot, features, fit, members, pool
 
 
@@ -63,7 +65,9 @@ def aggregate(image, features, members, estimate):
 def test_members_are_the_largest_tempered_responsibilities(setting) -> None:
     _, _, features, fit, _, pool = setting
     everywhere = neighbourhood(features, fit.mixture, 1e6)
-    members = find_members(features, fit.mixture, everywhere, pool, most=5, temper=0.5)
+    members = assign_patches(
+        features, fit.mixture, everywhere, pool, max_clusters=5, temperature=0.5
+    )
     means, proportions = fit.mixture.means.astype(float), fit.mixture.proportions.astype(float)
     points = features.at(np.arange(features.n_pixels)).astype(float)
     logs = np.log(proportions)[:, None] - oracles.squared_distances(means, points) / 2
@@ -95,7 +99,7 @@ def test_shrinking_everything_away_gives_gsf_back(setting) -> None:
     start = initial_mixture(features, 6, np.random.default_rng(0))
     fit = fit_mixture(features, start, pool, max_iter=2)
     average, _ = average_members(features, fit, noisy[..., None], pool)
-    members = find_members(features, fit.mixture, fit.near, pool, most=6, temper=1.0)
+    members = assign_patches(features, fit.mixture, fit.near, pool, max_clusters=6, temperature=1.0)
     padded = features.padded[..., 0] if inside.n_dims == 3 else features.padded[0, ..., 0]
     shrunk = estimators.spectral(padded, members, 1e3, pool).image
     far = tuple(slice(3, size - 3) for size in noisy.shape)
@@ -138,7 +142,7 @@ def test_a_single_cluster_is_exact(setting) -> None:
     noisy, pilot, features, _, _, pool = setting
     one = initial_mixture(features, 1, np.random.default_rng(0))
     near = neighbourhood(features, one, 1e6)
-    members = find_members(features, one, near, pool, most=1, temper=1.0)
+    members = assign_patches(features, one, near, pool, max_clusters=1, temperature=1.0)
     result = estimators.wiener(noisy, pilot, members, SIGMA, pool, strength=2.0, trust=0.7)
 
     def filtered(corners, g):
@@ -157,7 +161,7 @@ def test_corners_are_counted_in_one_channel() -> None:
     mixture = initial_mixture(features, 5, np.random.default_rng(0))
     with Pool(1) as pool:
         near = neighbourhood(features, mixture, 1e6)
-        members = find_members(features, mixture, near, pool, most=2, temper=1.0)
+        members = assign_patches(features, mixture, near, pool, max_clusters=2, temperature=1.0)
     last = np.dot(strides_of((1, 20, 21, 1)), (0, 17, 18))
     assert members.corners.max() == last
 
@@ -169,7 +173,7 @@ def test_patches_that_kernels_cannot_hold_are_refused(shape, size) -> None:
     mixture = initial_mixture(features, 3, np.random.default_rng(0))
     with Pool(1) as pool:
         near = neighbourhood(features, mixture, 1e6)
-        members = find_members(features, mixture, near, pool, most=2, temper=1.0)
+        members = assign_patches(features, mixture, near, pool, max_clusters=2, temperature=1.0)
         with pytest.raises(ValueError, match="smaller patch_size"):
             estimators.spectral(image, members, 0.1, pool)
         with pytest.raises(ValueError, match="smaller patch_size"):

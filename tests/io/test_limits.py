@@ -482,7 +482,7 @@ def test_threads_decode_at_the_same_time() -> None:
 
     def decode() -> None:
         try:
-            with _base.quietly():
+            with _base.suppress_warnings():
                 both.wait()
                 warnings.warn("of a decoder", UserWarning, stacklevel=1)
                 both.wait()
@@ -502,7 +502,7 @@ def test_only_the_warnings_of_decoders_are_kept_from_the_user() -> None:
     heard: list[str] = []
 
     def decode() -> None:
-        with _base.quietly():
+        with _base.suppress_warnings():
             inside.set()
             outside.wait(10)
             warnings.warn("of a decoder", UserWarning, stacklevel=1)
@@ -518,7 +518,7 @@ def test_only_the_warnings_of_decoders_are_kept_from_the_user() -> None:
             heard.append(str(error))
         outside.set()
         thread.join()
-        with _base.quietly():
+        with _base.suppress_warnings():
             warnings.warn("of a decoder", UserWarning, stacklevel=1)
         with pytest.raises(UserWarning, match="after it"):
             warnings.warn("after it", UserWarning, stacklevel=1)
@@ -529,7 +529,7 @@ def test_filters_of_warnings_do_not_pile_up() -> None:
     with warnings.catch_warnings():
         for _ in range(5):
             warnings.simplefilter("error")
-            with _base.quietly():
+            with _base.suppress_warnings():
                 pass
         count = sum(entry is _base._IGNORED for entry in warnings.filters)
     assert count == 1

@@ -7,7 +7,7 @@ import pytest
 
 from symsmooth.core.parallel import Pool
 from symsmooth.core.patches import aggregate_patches, extract_patches, whiten
-from symsmooth.mixture.averages import average_answers, cluster_averages
+from symsmooth.mixture.averages import aggregate_means, cluster_averages
 from symsmooth.mixture.em import (
     GaussianMixture,
     deviation,
@@ -86,12 +86,12 @@ def test_responsibilities_averages_and_aggregation_are_their_equations(shape) ->
     mass = gamma.sum(axis=1)
     with Pool(2) as pool:
         own = cluster_averages(features, mixture, near, noisy, pool)
-        u = average_answers(features, mixture, near, own.answers, pool)
+        u = aggregate_means(features, mixture, near, own.cluster_estimates, pool)
     assert np.allclose(
-        own.answers[:, len(shape) - 1 :] * 0.5, gamma @ patches / mass[:, None], atol=1e-3
+        own.cluster_estimates[:, len(shape) - 1 :] * 0.5, gamma @ patches / mass[:, None], atol=1e-3
     )
     assert np.isclose(own.divergence, np.sum((gamma**2).sum(axis=1) / mass), rtol=1e-3)
-    w = (gamma.T @ own.answers[:, len(shape) - 1 :] * 0.5).reshape(*shape[:-1], -1)
+    w = (gamma.T @ own.cluster_estimates[:, len(shape) - 1 :] * 0.5).reshape(*shape[:-1], -1)
     d = 3 ** (len(shape) - 1)
     assert np.allclose(u, aggregate_patches(w, 3, shape[-1]) / d, atol=1e-3)
 

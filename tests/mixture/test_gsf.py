@@ -110,7 +110,7 @@ def test_local_clusters_cost_less_than_two_hundredths(classics, monkeypatch) -> 
         local = psnr(denoise_gsf(noisy, 40 / 255, n_clusters=370), clean)
         with monkeypatch.context() as everywhere:
             everywhere.setitem(em.fit_mixture.__kwdefaults__, "reach", 1e6)
-            everywhere.setitem(em.fit_mixture.__kwdefaults__, "least_mass", 0.0)
+            everywhere.setitem(em.fit_mixture.__kwdefaults__, "min_mass", 0.0)
             losses.append(psnr(denoise_gsf(noisy, 40 / 255, n_clusters=370), clean) - local)
     assert np.abs(losses).max() > 0
     assert np.mean(losses) < 0.02

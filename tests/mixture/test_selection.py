@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from symsmooth import fit_gsf
 from symsmooth.core.parallel import Pool
 from symsmooth.core.patches import whiten
-from symsmooth.mixture.averages import average_answers, cluster_averages
+from symsmooth.mixture.averages import aggregate_means, cluster_averages
 from symsmooth.mixture.em import fit_mixture, initial_mixture, neighbourhood
 from symsmooth.mixture.selection import Sure, blend, cross_validate
 
@@ -74,7 +74,7 @@ def test_sure_tracks_the_true_error_over_noise_draws(camera) -> None:
             noise = np.random.default_rng(seed).standard_normal(clean.shape)
             noisy = (clean + sigma * noise).astype(np.float32)
             own = cluster_averages(features, fit.mixture, fit.near, noisy, pool)
-            u = average_answers(features, fit.mixture, fit.near, own.answers, pool)
+            u = aggregate_means(features, fit.mixture, fit.near, own.cluster_estimates, pool)
             sure = Sure(sigma, float(np.mean((u - noisy) ** 2)), own.divergence / clean.size, 25)
             for fidelity in (0.0, 8.0):
                 estimated.append(sure(fidelity))

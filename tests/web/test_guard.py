@@ -22,7 +22,7 @@ import pytest
 from symsmooth.core.parallel import Cancelled
 from symsmooth.web import uploads as web_uploads
 from symsmooth.web.guard import Guard
-from symsmooth.web.sessions import Limits, VisitError, Visits
+from symsmooth.web.sessions import Limits, SessionError, Sessions
 from symsmooth.web.uploads import RefusedError, Uploads
 from symsmooth.web.workers import WorkError, Workers
 
@@ -51,14 +51,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def come(server: Server) -> Iterator[Callable[..., Person]]:
     people: list[Person] = []
 
-    def visit(**options: Any) -> Person:
+    def session(**options: Any) -> Person:
         people.append(Person(server, **options))
         return people[-1]
 
-    yield visit
+    yield session
     for person in people:
         person.leave()
-    wait_for(lambda: not server.files("visits/*"), 20)
+    wait_for(lambda: not server.files("sessions/*"), 20)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_an_event_names_no_file_of_this_machine(
     before = private.read_bytes()
     person = come()
     assert "Ready" in person.drop("ours.npy", picture())
-    (ours,) = server.files("visits/*/dropped-*/ours.npy")
+    (ours,) = server.files("sessions/*/dropped-*/ours.npy")
     for path in (private, link, private.with_name("missing.npy"), ours, "http://127.0.0.1:1/a.npy"):
         assert person.event(control, [file_of(str(path), **more)]) == 400
     assert person.event(control, [[file_of(str(private), **more)]]) == 400
@@ -198,9 +198,9 @@ def clock() -> Clock:
 
 
 def make_uploads(folder: Path, clock: Clock, **limits: Any) -> Uploads:
-    most = limits.pop("most_on_disk", None)
+    most = limits.pop("max_on_disk", None)
     (folder / "uploads").mkdir(exist_ok=True)
-    limits = {"most_bytes": 10_000, **limits}
+    limits = {"max_bytes": 10_000, **limits}
     return Uploads(folder / "uploads", web_uploads.Limits(**limits), most, clock)
 
 
@@ -228,7 +228,7 @@ def test_no_file_of_a_broken_upload_stays_open(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    uploads = make_uploads(tmp_path, clock, most_bytes=2**23, stall=0.2)
+    uploads = make_uploads(tmp_path, clock, max_bytes=2**23, stall=0.2)
     with pytest.raises(RefusedError) as broken:  # an error keeps what it met alive
         send(uploads, content=bytes(2**22), end=1)
     with pytest.raises(RefusedError) as late:
@@ -255,7 +255,7 @@ def test_what_took_the_place_of_an_upload_is_not_taken(
     elif swap == "folder":
         path.mkdir()
     places: list[str] = []
-    with pytest.raises(VisitError, match="did not arrive"):
+    with pytest.raises(SessionError, match="did not arrive"):
         uploads.take("ours", token, lambda name: places.append(name) or tmp_path / "taken")
     assert places == []
     assert private.exists()
@@ -267,7 +267,7 @@ def test_an_upload_keeps_its_bytes_and_its_name(tmp_path: Path, clock: Clock) ->
     token = send(uploads, content=b"all of it")
     assert (tmp_path / "uploads" / token).stat().st_mode & 0o777 == 0o600
     for owner, named in (("theirs", token), ("ours", "../" + token), ("ours", None), ("ours", [1])):
-        with pytest.raises(VisitError, match="did not arrive"):
+        with pytest.raises(SessionError, match="did not arrive"):
             uploads.take(owner, named, lambda name: tmp_path / "taken")
     names: list[str] = []
     taken = uploads.take("ours", token, lambda name: names.append(name) or tmp_path / "taken")
@@ -300,10 +300,10 @@ def test_uploads_are_limited_in_number_size_time_and_place(tmp_path: Path, clock
     assert refusal(lambda: send(uploads)) == 429
     send(uploads, "theirs")
     assert refusal(lambda: send(uploads, "large", bytes(10_001))) == 413
-    small = make_uploads(tmp_path, clock, most_on_disk=5_000)
+    small = make_uploads(tmp_path, clock, max_on_disk=5_000)
     assert refusal(lambda: send(small, content=bytes(5_000))) == 507
-    (tmp_path / "visits").mkdir()
-    (tmp_path / "visits" / "held").write_bytes(bytes(4_500))
+    (tmp_path / "sessions").mkdir()
+    (tmp_path / "sessions" / "held").write_bytes(bytes(4_500))
     assert refusal(lambda: send(small, content=bytes(1_000))) == 507  # all files count
     slow = make_uploads(tmp_path, clock, stall=0.1)
     assert refusal(lambda: send(slow, pause=1.0)) == 408
@@ -317,88 +317,88 @@ def test_uploads_are_limited_in_number_size_time_and_place(tmp_path: Path, clock
 
 
 def test_a_visit_that_fills_the_disk_may_do_no_more(tmp_path: Path, clock: Clock) -> None:
-    uploads = make_uploads(tmp_path, clock, most_on_disk=2**30)
-    visiting = tmp_path / "visit"
+    uploads = make_uploads(tmp_path, clock, max_on_disk=2**30)
+    visiting = tmp_path / "session"
     visiting.mkdir()
     uploads.check_room(visiting)
     with open(visiting / "large", "wb") as held:
         held.truncate(uploads.limits.of_visit + 1)  # takes no room on the test's disk
-    with pytest.raises(VisitError, match="too much room"):
+    with pytest.raises(SessionError, match="too much room"):
         uploads.check_room(visiting)
-    with pytest.raises(VisitError, match="no room"):
-        make_uploads(tmp_path, clock, most_on_disk=1000).check_room(tmp_path / "uploads")
+    with pytest.raises(SessionError, match="no room"):
+        make_uploads(tmp_path, clock, max_on_disk=1000).check_room(tmp_path / "uploads")
 
 
 # --- sessions ---------------------------------------------------------------------------------
 
 
-def make_visits(tmp_path: Path, clock: Clock, **limits: Any) -> Visits:
-    (tmp_path / "visits").mkdir()
-    return Visits(tmp_path / "visits", Limits(**limits), clock)
+def make_visits(tmp_path: Path, clock: Clock, **limits: Any) -> Sessions:
+    (tmp_path / "sessions").mkdir()
+    return Sessions(tmp_path / "sessions", Limits(**limits), clock)
 
 
 def test_visits_end_when_nothing_is_asked(tmp_path: Path, clock: Clock) -> None:
-    visits = make_visits(tmp_path, clock, idle=100.0, absent=10.0)
-    absent, present = visits.of(OURS, "absent"), visits.of(OURS, "present")
-    with visits.tab(OURS, "present"):
+    sessions = make_visits(tmp_path, clock, idle=100.0, absent=10.0)
+    absent, present = sessions.of(OURS, "absent"), sessions.of(OURS, "present")
+    with sessions.tab(OURS, "present"):
         clock.now += 11
-        visits.sweep()
+        sessions.sweep()
         assert not absent.folder.exists()
         assert not absent.here
-        assert visits.known(OURS, "absent") is None
-        assert visits.known(OURS, "present") is present  # which is to ask for something
+        assert sessions.known(OURS, "absent") is None
+        assert sessions.known(OURS, "present") is present  # which is to ask for something
         clock.now += 99
-        visits.sweep()
+        sessions.sweep()
         assert present.folder.exists()
         clock.now += 2
-        visits.sweep()
+        sessions.sweep()
         assert not present.folder.exists()
-        again = visits.of(OURS, "present")
+        again = sessions.of(OURS, "present")
     assert not again.folder.exists()  # the tab was closed
-    assert [*(tmp_path / "visits").iterdir()] == []
+    assert [*(tmp_path / "sessions").iterdir()] == []
 
 
 def test_visits_without_a_tab_make_room_and_others_do_not(tmp_path: Path, clock: Clock) -> None:
-    visits = make_visits(tmp_path, clock, visits=3, of_owner=2, of_address=9)
-    with visits.tab(OURS, "open"):
-        kept = visits.of(OURS, "open")
-        first = visits.of(OURS, "first")
+    sessions = make_visits(tmp_path, clock, sessions=3, of_owner=2, of_address=9)
+    with sessions.tab(OURS, "open"):
+        kept = sessions.of(OURS, "open")
+        first = sessions.of(OURS, "first")
         clock.now += 1
-        second = visits.of(OURS, "second")  # one too many of this owner
+        second = sessions.of(OURS, "second")  # one too many of this owner
         assert not first.folder.exists()
         assert kept.folder.exists()
-        theirs = visits.of(THEIRS, "first")
+        theirs = sessions.of(THEIRS, "first")
         with (
-            visits.tab(THEIRS, "first"),
-            visits.tab(OURS, "second"),
-            pytest.raises(VisitError, match="Too many"),
+            sessions.tab(THEIRS, "first"),
+            sessions.tab(OURS, "second"),
+            pytest.raises(SessionError, match="Too many"),
         ):
-            visits.of({"symsmooth": "c" * 43}, "tab")
+            sessions.of({"symsmooth": "c" * 43}, "tab")
         assert not second.folder.exists()
         assert not theirs.folder.exists()
 
 
 def test_one_address_cannot_take_all_places(tmp_path: Path, clock: Clock) -> None:
-    visits = make_visits(tmp_path, clock, of_address=2)
+    sessions = make_visits(tmp_path, clock, of_address=2)
     owners = [{"symsmooth": letter * 43} for letter in "abcd"]
-    with visits.tab(owners[0], "t"), visits.tab(owners[1], "t"):
+    with sessions.tab(owners[0], "t"), sessions.tab(owners[1], "t"):
         for owner in owners[:2]:
-            visits.of(owner, "t", "10.0.0.1")
-        with pytest.raises(VisitError, match="Too many"):
-            visits.of(owners[2], "t", "10.0.0.1")
-        visits.of(owners[3], "t", "10.0.0.2")
+            sessions.of(owner, "t", "10.0.0.1")
+        with pytest.raises(SessionError, match="Too many"):
+            sessions.of(owners[2], "t", "10.0.0.1")
+        sessions.of(owners[3], "t", "10.0.0.2")
 
 
 def test_what_a_visit_does_not_need_is_deleted(tmp_path: Path, clock: Clock) -> None:
-    visit = make_visits(tmp_path, clock).of(OURS, "tab")
-    old, new = visit.place("a.png", "reference"), visit.place("b.png", "reference")
+    session = make_visits(tmp_path, clock).of(OURS, "tab")
+    old, new = session.place("a.png", "reference"), session.place("b.png", "reference")
     for path in (old, new):
         path.write_bytes(b"x")
-    visit.reference = new
-    visit.tidy()
+    session.reference = new
+    session.tidy()
     assert old.exists()  # work may still be at it
-    visit.tidy(old.parent, new.parent)
-    assert [*visit.folder.iterdir()] == [new.parent]
+    session.tidy(old.parent, new.parent)
+    assert [*session.folder.iterdir()] == [new.parent]
 
 
 def test_sessions_cost_nothing_until_they_bring_a_picture(come: Any, server: Server) -> None:
@@ -412,7 +412,7 @@ def test_sessions_cost_nothing_until_they_bring_a_picture(come: Any, server: Ser
 
     with ThreadPoolExecutor(100) as people:
         list(people.map(invent, range(200)))
-    assert server.files("visits/*") == []
+    assert server.files("sessions/*") == []
     assert "Ready" in come().drop("a.npy", picture())
 
 
@@ -465,8 +465,8 @@ def through_guard(tmp_path: Path, scope: dict[str, Any]) -> tuple[list[Any], lis
     async def send(message: Any) -> None:
         sent.append(message)
 
-    visits = make_visits(tmp_path, Clock())
-    guard = Guard(page, frozenset({"localhost"}), make_uploads(tmp_path, Clock()), visits)
+    sessions = make_visits(tmp_path, Clock())
+    guard = Guard(page, frozenset({"localhost"}), make_uploads(tmp_path, Clock()), sessions)
     run_apart(guard(scope, receive, send))
     return asked, sent
 
@@ -603,7 +603,7 @@ def test_a_file_that_goes_wrong_is_one_sentence_and_others_are_served(
         if name == "hangs.npy":
             assert time.monotonic() - start < 6 or not told.done()
         assert re.search(message, told.result(30))  # a slow machine may run out of time first
-    assert not server.files(f"visits/*/*/{name}")
+    assert not server.files(f"sessions/*/*/{name}")
     assert "Ready" in bad.drop("better.npy", picture())
 
 
@@ -629,7 +629,7 @@ def test_a_tiff_without_end_stops_nobody(come: Any, server: Server) -> None:
     bad, good = come(), come()
     with ThreadPoolExecutor(1) as people:
         told = people.submit(bad.drop, "loop.tif", cyclic_tiff())
-        wait_for(lambda: server.files("visits/*/dropped-1/loop.tif") or told.done())
+        wait_for(lambda: server.files("sessions/*/dropped-1/loop.tif") or told.done())
         assert "Ready" in good.drop("good.png", picture(format="png"))
         assert "process_completed" in told.result(30)
     assert "Ready" in bad.drop("better.npy", picture())
@@ -639,10 +639,10 @@ def test_another_picture_takes_the_place_of_one_that_hangs(come: Any, server: Se
     person = come()
     tokens = [person.upload(name, picture())[1] for name in ("hangs.npy", "good.npy")]
     assert person.event("drop", [file_of(tokens[0])]) == 200
-    wait_for(lambda: server.files("visits/*/dropped-1/hangs.npy"))
+    wait_for(lambda: server.files("sessions/*/dropped-1/hangs.npy"))
     assert person.event("drop", [file_of(tokens[1])]) == 200
-    wait_for(lambda: not server.files("visits/*/dropped-1"), 3)  # given up before its time
-    wait_for(lambda: server.files("visits/*/dropped-2/view.html"))
+    wait_for(lambda: not server.files("sessions/*/dropped-1"), 3)  # given up before its time
+    wait_for(lambda: server.files("sessions/*/dropped-2/view.html"))
 
 
 def test_the_clean_picture_does_not_take_the_place_of_the_noisy_one(
@@ -651,10 +651,10 @@ def test_the_clean_picture_does_not_take_the_place_of_the_noisy_one(
     person = come()
     tokens = [person.upload(name, picture())[1] for name in ("hangs.npy", "clean.npy")]
     assert person.event("drop", [file_of(tokens[0])]) == 200
-    wait_for(lambda: server.files("visits/*/dropped-1/hangs.npy"))
+    wait_for(lambda: server.files("sessions/*/dropped-1/hangs.npy"))
     assert person.event("clean", [file_of(tokens[1])]) == 200
     assert "took more than 6 s" in person.told(events=2)  # not killed before its time
-    wait_for(lambda: server.files("visits/*/*") == server.files("visits/*/reference-2"))
+    wait_for(lambda: server.files("sessions/*/*") == server.files("sessions/*/reference-2"))
 
 
 def test_a_file_of_another_kind_is_one_sentence(come: Any, server: Server) -> None:
@@ -663,7 +663,7 @@ def test_a_file_of_another_kind_is_one_sentence(come: Any, server: Server) -> No
         told = person.drop("notes.txt", b"Dear diary", control)
         assert "notes.txt: is not PNG, JPEG" in told
         assert str(server.folder) not in told
-    assert not server.files("visits/*/*/notes.txt")
+    assert not server.files("sessions/*/*/notes.txt")
 
 
 # --- the end ----------------------------------------------------------------------------------
@@ -677,7 +677,7 @@ def test_sigterm_ends_the_server_while_it_works(tmp_path: Path) -> None:
     assert person.event("start", ["epll", "preview", True, 0, 1, ""]) == 200
     _, token = other.upload("hangs.npy", picture())
     assert other.event("drop", [file_of(token)]) == 200
-    wait_for(lambda: len(server.files("visits/*/*")) == 3)  # dropped, run, hanging
+    wait_for(lambda: len(server.files("sessions/*/*")) == 3)  # dropped, run, hanging
     time.sleep(0.5)
     processes, start = server.processes(), time.monotonic()
     assert len(processes) >= 4
@@ -709,7 +709,7 @@ def test_fifty_visitors_at_once(come: Any, server: Server) -> None:
     people = [come() for _ in range(50)]
     together = threading.Barrier(50)
 
-    def visit(number: int) -> str:
+    def session(number: int) -> str:
         person = people[number]
         assert person.event("load", []) == 200
         together.wait(60)
@@ -721,9 +721,10 @@ def test_fifty_visitors_at_once(come: Any, server: Server) -> None:
         return person.run("denoise") if number % 2 else person.run()
 
     with ThreadPoolExecutor(50) as threads:
-        told = list(threads.map(visit, range(50)))
+        told = list(threads.map(session, range(50)))
     assert all("Done in" in text for text in told)
     assert len(server.processes()) == 4  # the server, two readers, one runner
     assert (
-        np.unique([path.parent.parent for path in server.files("visits/*/run-*/*.npy")]).size == 50
+        np.unique([path.parent.parent for path in server.files("sessions/*/run-*/*.npy")]).size
+        == 50
     )

@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 import symsmooth
 from symsmooth import cli
 from symsmooth.core.parallel import Cancelled
-from symsmooth.io import FileError, read_image, read_images, reading_at_most, write_image
+from symsmooth.io import FileError, limit_decoded_size, read_image, read_images, write_image
 from symsmooth.io.stacks import cut
 from symsmooth.web.runs import Run, Runs
-from symsmooth.web.sessions import VisitError, Visits
+from symsmooth.web.sessions import SessionError, Sessions
 from symsmooth.web.worker import Teller
 
 from ..conftest import Opened, audit
@@ -105,46 +105,46 @@ def test_closing_stops_everything() -> None:
     assert all(run.finished for run in started)
 
 
-# --- visits -----------------------------------------------------------------------------------
+# --- sessions -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def visits(tmp_path: Path) -> Visits:
-    (tmp_path / "visits").mkdir()
-    return Visits(tmp_path / "visits")
+def sessions(tmp_path: Path) -> Sessions:
+    (tmp_path / "sessions").mkdir()
+    return Sessions(tmp_path / "sessions")
 
 
-def test_a_visit_is_found_by_its_owner_alone(visits: Visits) -> None:
-    visit = visits.of(OURS, "tab")
-    assert visits.of(OURS, "tab") is visit
-    assert visits.find(visit.token, OURS) is visit
-    assert visits.find(visit.token, THEIRS) is None
-    assert visits.find(visit.token, {}) is None
-    assert visits.of(THEIRS, "tab") is not visit  # a tab's name opens nothing
-    assert visits.of(OURS, "other tab").folder != visit.folder
-    with pytest.raises(VisitError, match="cookie"):
-        visits.of({}, "tab")
+def test_a_visit_is_found_by_its_owner_alone(sessions: Sessions) -> None:
+    session = sessions.of(OURS, "tab")
+    assert sessions.of(OURS, "tab") is session
+    assert sessions.find(session.token, OURS) is session
+    assert sessions.find(session.token, THEIRS) is None
+    assert sessions.find(session.token, {}) is None
+    assert sessions.of(THEIRS, "tab") is not session  # a tab's name opens nothing
+    assert sessions.of(OURS, "other tab").folder != session.folder
+    with pytest.raises(SessionError, match="cookie"):
+        sessions.of({}, "tab")
 
 
-def test_files_go_with_their_visit(visits: Visits, runs: Runs) -> None:
-    visit = visits.of(OURS, "tab")
-    visit.run = runs.submit(endless)
-    page = visit.new_folder("run") / "page.html"
+def test_files_go_with_their_visit(sessions: Sessions, runs: Runs) -> None:
+    session = sessions.of(OURS, "tab")
+    session.run = runs.submit(endless)
+    page = session.new_folder("run") / "page.html"
     page.write_text("<p>")
-    visit.show(page)
-    visits.end(THEIRS, "tab")
-    assert visit.folder.exists()
-    visits.end(OURS, "tab")
-    assert not visit.folder.exists()
-    wait_for(lambda: visit.run is not None and visit.run.finished)
-    assert visits.find(visit.token, OURS) is None
+    session.show(page)
+    sessions.end(THEIRS, "tab")
+    assert session.folder.exists()
+    sessions.end(OURS, "tab")
+    assert not session.folder.exists()
+    wait_for(lambda: session.run is not None and session.run.finished)
+    assert sessions.find(session.token, OURS) is None
 
 
 @pytest.mark.parametrize("name", ["../../x.tif", "/etc/passwd", "..", "a\0<b>.tif", ".", "x" * 300])
-def test_names_are_harmless(visits: Visits, name: str) -> None:
-    visit = visits.of(OURS, "tab")
-    place = visit.place(name, "dropped")
-    assert place.parent == visit.folder / "dropped-1"
+def test_names_are_harmless(sessions: Sessions, name: str) -> None:
+    session = sessions.of(OURS, "tab")
+    place = session.place(name, "dropped")
+    assert place.parent == session.folder / "dropped-1"
     assert re.fullmatch(r"[\w .+()-]{1,100}", place.name)
     place.write_text("fits")
 
@@ -156,9 +156,12 @@ def test_names_are_harmless(visits: Visits, name: str) -> None:
 def test_what_unpacks_to_too_much_is_refused_before_it_is(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"zeros.{ending}"
     write_image(path, np.zeros((400, 500), np.uint8))
-    with reading_at_most(200_000 if ending != "webp" else 600_000):
+    with limit_decoded_size(200_000 if ending != "webp" else 600_000):
         read_images(path)
-    with reading_at_most(199_999), pytest.raises(FileError, match=r"more than the 0 MB of pixels"):
+    with (
+        limit_decoded_size(199_999),
+        pytest.raises(FileError, match=r"more than the 0 MB of pixels"),
+    ):
         read_images(path)
     read_images(path)
 
@@ -221,7 +224,7 @@ def test_what_is_not_for_this_page_is_not_answered(server: Server) -> None:
     for path in (
         "/gradio_api/file=/etc/passwd", "/gradio_api/file/etc/passwd", "/docs", "/monitoring",
         "/gradio_api/file=http://127.0.0.1:1/", "/gradio_api/proxy=http://127.0.0.1:1/",
-        "/gradio_api/run/drop", "/gradio_api/call/drop", "/visit/x/view", "/visit/x/../view",
+        "/gradio_api/run/drop", "/gradio_api/call/drop", "/session/x/view", "/session/x/../view",
     ):  # fmt: skip
         assert server.ask(path)[0] in (404, 422), path
 
@@ -292,14 +295,14 @@ def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def come(browser: Any, server: Server, shots: Path) -> Iterator[Callable[..., Visitor]]:
-    """Visit the page; nothing may be complained of, or asked of anybody else, in the end."""
+    """Session the page; nothing may be complained of, or asked of anybody else, in the end."""
     visitors: list[Visitor] = []
 
-    def visit(**options: Any) -> Visitor:
+    def session(**options: Any) -> Visitor:
         visitors.append(Visitor(browser, server, shots, **options))
         return visitors[-1]
 
-    yield visit
+    yield session
     for visitor in visitors:
         # gradio warns so whenever an upload has ended
         assert set(visitor.opened.complaints) <= {"Method not implemented."}
@@ -464,7 +467,7 @@ def test_visitors_cannot_fetch_each_others_files(come: Any, server: Server, tiff
         assert server.ask(address, Cookie=f"symsmooth={secret}")[0] == 200
         assert server.ask(address)[0] == 404
         assert theirs.opened.context.request.get(server.address.rstrip("/") + address).status == 404
-    (dropped,) = server.files("visits/*/dropped-*/*.tif")
+    (dropped,) = server.files("sessions/*/dropped-*/*.tif")
     assert server.files("uploads/*") + server.files("gradio/*/*") == []  # no copy is kept
     for who in (ours, theirs):
         for route in ("file=", "file/"):
@@ -541,13 +544,13 @@ def test_any_screen_by_keyboard_and_for_everybody(
 
 def test_the_middle_of_a_stack_is_shown_and_all_of_it_is_done(tmp_path: Path) -> None:
     """A stack goes through the same function as on the command line."""
-    from symsmooth.web.tasks import Asked, denoise, look
+    from symsmooth.web.tasks import RunRequest, denoise, look
 
     path = tmp_path / "stack.tif"
     write_image(path, rng.normal(100, 20, (3, 40, 40)).astype(np.float32))
     teller = Teller(1, lambda *news: None, set())
     picture, _ = look(path, 10**7, teller)
-    made = denoise(picture, Asked("denoise", "preview", None, 1.0), 1, tmp_path, teller)
+    made = denoise(picture, RunRequest("denoise", "preview", None, 1.0), 1, tmp_path, teller)
     assert made.told.startswith("Done")
     assert made.result is not None
     result = read_image(made.result)

@@ -9,7 +9,7 @@ from .jobs import Progress
 
 if TYPE_CHECKING:
     from ..core.blocks import Grid, Index
-    from ..dask import Recipe, Scene
+    from ..dask import BlockTask, GlobalStats
     from ..io.regions import Source, Target
 
 
@@ -18,8 +18,8 @@ class Plan:
     """All that a box must know; may be sent to another process."""
 
     source: Source
-    recipe: Recipe
-    scene: Scene
+    task: BlockTask
+    stats: GlobalStats
     grid: Grid
     plain: tuple[int, ...]  # axes along which every place is a picture of its own
     colours: slice  # of the channel axis: all but alpha
@@ -30,10 +30,10 @@ class Plan:
         import numpy as np
 
         pixels = self.grid.prepare(self.source.read(self.grid.outer(index)))
-        piece = picture_in(pixels, self.plain, self.recipe.channel_axis, self.colours)
+        piece = picture_in(pixels, self.plain, self.task.channel_axis, self.colours)
         start = [part.start for part in self.grid.inner(index)]
-        piece[...] = self.recipe.apply(
-            self.scene, np.ascontiguousarray(piece), start, progress=progress
+        piece[...] = self.task.apply(
+            self.stats, np.ascontiguousarray(piece), start, progress=progress
         )
         return pixels
 

@@ -160,7 +160,7 @@ def peak_of(pixels: Any) -> float:
 
 def save(out: Path, text: str) -> None:
     """Write the page; it appears whole or not at all."""
-    from ..io import replacing
+    from ..io import atomic_write
 
-    with replacing(out) as handle:
+    with atomic_write(out) as handle:
         handle.write(text.encode("utf-8"))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], object]
 ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
 
-_MOST_ESTIMATES = 8  # slices from which the noise level of a stack is taken
+_MAX_ESTIMATES = 8  # slices from which the noise level of a stack is taken
 
 
 @dataclass(frozen=True)
@@ -297,7 +297,7 @@ def noise_of(image: ImageFile, stack: Stack) -> float:
 
     from ..noise import estimate_sigma
 
-    step = max(len(stack) // _MOST_ESTIMATES, 1)
+    step = max(len(stack) // _MAX_ESTIMATES, 1)
     levels = []
     for index in stack.pieces[step // 2 :: step]:
         piece = image.pixels[index]

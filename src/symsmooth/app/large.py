@@ -23,7 +23,7 @@ from .noise_report import Noise, doubts
 
 if TYPE_CHECKING:
     from ..core.blocks import Box, Index
-    from ..dask import Recipe, Scene
+    from ..dask import BlockTask, GlobalStats
     from ..io import ImageFile
     from ..io.regions import Source, Target
     from ..io.stacks import Stack
@@ -75,7 +75,7 @@ def denoise(source: Source, target: Path, job: Job, progress: Progress | None, h
     check_writable(target, image)
     with connected(how.scheduler) as client:
         plan = _plan(source, target, image, stack, job, bool(how.scheduler))
-        noise = plan.scene.noise
+        noise = plan.stats.noise
         with create_target(
             target.resolve(), source, resume=how.resume, keep=True, key=plan.key
         ) as result:
@@ -103,7 +103,7 @@ def _tell_of(plan: Plan, job: Job) -> tuple[Noise | None, list[str]]:
 
     if not job.method.removes_noise:
         return None, []
-    noise, pixels = plan.scene.noise, plan.scene.sample.original
+    noise, pixels = plan.stats.noise, plan.stats.sample.original
     model = noise if isinstance(noise, NoiseModel) else White(float(noise))
     span = range_of(ImageFile(pixels, None, None, "NPY"))
     told = tell_of(job, model, pixels, span)
@@ -147,7 +147,7 @@ def _plan(
     """Say how the image is cut into boxes and look at it."""
     from .. import __version__
     from ..core.blocks import make_grid
-    from ..dask import Recipe
+    from ..dask import BlockTask
     from ..io.regions import target_chunks
 
     whole = [isinstance(part, slice) for part in stack.pieces[0]]
@@ -163,17 +163,17 @@ def _plan(
     if "workers" in job.method.accepts:
         options["workers"] = job.workers or (1 if remote else None)
     grid = make_grid(source.shape, chunks, spatial, joint)
-    recipe = Recipe(job.method, options, stack.channel_axis, job.seed, job.sigma)
+    task = BlockTask(job.method, options, stack.channel_axis, job.seed, job.sigma)
     if not job.method.removes_noise:
-        recipe = replace(recipe, sigma=0.0)
+        task = replace(task, sigma=0.0)
     colours = slice(None, -1) if _has_alpha(source) else slice(None)
-    scene = _look(source, recipe, spatial, plain, colours)
+    stats = _survey(source, task, spatial, plain, colours)
     told = {
         "version": __version__, "method": job.method.name, "options": repr(sorted(job.options.items())),
-        "noise": str(scene.noise), "seed": job.seed, "input": _state(source.path),
+        "noise": str(stats.noise), "seed": job.seed, "input": _state(source.path),
         "grid": [grid.edges, grid.halo], "axes": [plain, joint],
     }  # fmt: skip
-    return Plan(source, recipe, scene, grid, plain, colours, json.dumps(told))
+    return Plan(source, task, stats, grid, plain, colours, json.dumps(told))
 
 
 def _state(path: Path) -> list[object]:
@@ -195,18 +195,18 @@ def _has_alpha(source: Source) -> bool:
     return len(extra) == 1 and extra[0] in (1, 2)
 
 
-def _look(
-    source: Source, recipe: Recipe, spatial: list[int], plain: tuple[int, ...], colours: slice
-) -> Scene:
+def _survey(
+    source: Source, task: BlockTask, spatial: list[int], plain: tuple[int, ...], colours: slice
+) -> GlobalStats:
     """Look at windows of the file, sixteen at most."""
     from ..core.blocks import mosaic, windows
 
     def seen(box: Box) -> Any:
-        return picture_in(source.read(box), plain, recipe.channel_axis, colours)
+        return picture_in(source.read(box), plain, task.channel_axis, colours)
 
     parts = [seen(box) for box in windows(source.shape, spatial, plain)]
-    plane = [axis for axis in range(parts[0].ndim) if axis != recipe.channel_axis][-2:]
-    return recipe.look(mosaic(parts, (plane[0], plane[1])))
+    plane = [axis for axis in range(parts[0].ndim) if axis != task.channel_axis][-2:]
+    return task.survey(mosaic(parts, (plane[0], plane[1])))
 
 
 def _here(plan: Plan, target: Target, todo: list[Index], progress: Progress | None) -> None:

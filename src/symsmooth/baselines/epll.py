@@ -22,8 +22,8 @@ _BETAS = (1.0, 4.0, 8.0, 16.0, 32.0)  # times 1 / sigma^2
 _FIDELITY = 0.8  # lambda, times sigma^2, for each patch that covers a pixel
 _LEARNED_SIDE = 5
 _PATCHES_PER_COMPONENT = 150
-_MOST_COMPONENTS = 100
-_MOST_PATCHES = 60_000  # that a mixture is learned from
+_MAX_COMPONENTS = 100
+_MAX_PATCHES = 60_000  # that a mixture is learned from
 _EM_STEPS = 20
 _FLOOR = 1.0 / 56.0  # of learned eigenvalues' roots, in units of the picture's contrast
 
@@ -125,17 +125,19 @@ def denoise_epll(
         for at in np.ndindex(*picture.spatial[:-2]):
             for c, own in enumerate(priors):
                 denoised[(*at, ..., c)] = solve(
-                    noisy[(*at, ..., c)], picture.usable[at], sigma, own, pool
+                    noisy[(*at, ..., c)], picture.observed[at], sigma, own, pool
                 )
     return picture.restore(mix(denoised, transform.T))
 
 
-def solve(noisy: Float, usable: Float, sigma: float, prior: PatchPrior, pool: Pool) -> Float:
+def solve(noisy: Float, observed: Float, sigma: float, prior: PatchPrior, pool: Pool) -> Float:
     """Return the plane (y, x) that half-quadratic splitting finds."""
     side = round(prior.means.shape[1] ** 0.5)
-    shape, noisy, usable = noisy.shape, mirror(noisy, side), mirror(usable, side)
+    shape, noisy, observed = noisy.shape, mirror(noisy, side), mirror(observed, side)
     covered = coverage(noisy.shape, side)
-    fidelity = np.float32(_FIDELITY) * covered * usable  # lambda sigma^2; missing pixels have none
+    fidelity = (
+        np.float32(_FIDELITY) * covered * observed
+    )  # lambda sigma^2; missing pixels have none
     clean = noisy
     for number, beta in enumerate(_BETAS, start=1):
         model = NoisyPrior(prior, sigma**2 / beta)
@@ -165,11 +167,11 @@ def learn(
 ) -> PatchPrior:
     """Return a mixture learned from the zero-mean patches of a channel (*spatial)."""
     planes = guide.reshape(-1, *guide.shape[-2:])
-    each = max(1, _MOST_PATCHES // len(planes))
+    each = max(1, _MAX_PATCHES // len(planes))
     patches = np.concatenate([_sample(mirror(p, side), side, each, rng) for p in planes])
     patches -= patches.mean(axis=1, keepdims=True)
     if n_components is None:
-        n_components = min(_MOST_COMPONENTS, max(1, len(patches) // _PATCHES_PER_COMPONENT))
+        n_components = min(_MAX_COMPONENTS, max(1, len(patches) // _PATCHES_PER_COMPONENT))
     prior = first_prior(patches, n_components, floor, rng)
     for _ in range(_EM_STEPS):
         prior, _ = em_step(patches, prior, floor, pool)
@@ -211,6 +213,6 @@ def _pilot(picture: Picture, sigma: float, pool: Pool) -> Float:
 
     return denoise_bm3d(
         picture.noisy, sigma, channel_axis=-1,
-        mask=None if picture.valid is None else ~picture.valid,
+        mask=picture.mask,
         workers=pool.workers, progress=pool.progress,
     )  # fmt: skip

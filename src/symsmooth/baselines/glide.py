@@ -124,7 +124,7 @@ def denoise_glide(
         pilot = _pilot(picture, patch_size, _PILOT_SPREAD * spread, pool)
         noisy, pilot = mix(picture.noisy, transform), mix(pilot, transform)
         features = whiten(pilot, patch_size, _SCALES[n_dims].h_s, _SPREAD * spread)
-        denoised = _in_blocks(noisy, pilot, features, picture.usable, sigma, samples, pool)
+        denoised = _in_blocks(noisy, pilot, features, picture.observed, sigma, samples, pool)
     axes = tuple(range(n_dims))
     denoised = np.clip(denoised, noisy.min(axis=axes), noisy.max(axis=axes))
     return picture.restore(mix(denoised, transform.T))
@@ -200,7 +200,7 @@ def remainder(varies: Float, coefficients: Float, dimensions: Float, sigma: floa
 
 
 def _in_blocks(
-    noisy: Float, pilot: Float, features: Features, usable: Float, sigma: float, samples: int, pool: Pool
+    noisy: Float, pilot: Float, features: Features, observed: Float, sigma: float, samples: int, pool: Pool
 ) -> Float:  # fmt: skip
     """Filter overlapping blocks, a row of blocks at a time, and take the mean of all that hold a pixel."""
     spatial, channels = noisy.shape[:-1], noisy.shape[-1]
@@ -222,7 +222,7 @@ def _in_blocks(
             )
             blocks = filter_blocks(
                 noisy.reshape(-1, channels)[at], pilot.reshape(-1, channels)[at],
-                features.at(at.ravel()).reshape(*at.shape, -1), usable.reshape(-1)[at], sampled, sigma,
+                features.at(at.ravel()).reshape(*at.shape, -1), observed.reshape(-1)[at], sampled, sigma,
             )  # fmt: skip
             for x, block in zip(columns, blocks.reshape(-1, *shape, channels), strict=True):
                 part[..., x : x + shape[-1], :] += block

@@ -23,7 +23,7 @@ _BLOCK = 1024  # patches that are compared with the components at a time
 _ROWS = 512  # projections computed at a time: with 1024 patches they are 2 MB
 _SMALL = 0.5  # of the noise variance: directions with less are left out of the distances
 _TASK = 8192  # patches in one piece of an EM step
-_LEAST_SHARE = 1e-4  # responsibilities below this do not reach the M-step
+_MIN_SHARE = 1e-4  # responsibilities below this do not reach the M-step
 _SEED_SAMPLE = 16384  # patches that the first components are made of
 
 
@@ -235,7 +235,7 @@ def _expectations(model: NoisyPrior, patches: Float) -> tuple[Array, Array, floa
         likelihood += float((np.log(total) + top).sum(dtype=np.float64))
     scatters = np.zeros((k, d, d), np.float32)
     for c, share in enumerate(shares):
-        members = np.flatnonzero(share > _LEAST_SHARE)
+        members = np.flatnonzero(share > _MIN_SHARE)
         if members.size:
             scaled = patches[members] * np.sqrt(share[members])[:, np.newaxis]
             scatters[c] = scaled.T @ scaled

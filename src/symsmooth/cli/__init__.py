@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from .console import complain, message, stopped
+from .console import error_message, print_error, print_stopped
 from .files import denoise, noise
 from .methods import methods
 from .pages import compare, demo, explain
@@ -38,14 +38,14 @@ def main() -> None:
     try:
         code = app(standalone_mode=False) or 0
     except (KeyboardInterrupt, typer.Abort):
-        code = stopped()
+        code = print_stopped()
     except _TYPER_ERROR as error:
-        code = complain(getattr(error, "format_message", error.__str__)(), 2)
+        code = print_error(getattr(error, "format_message", error.__str__)(), 2)
     except BrokenPipeError:  # as in `symsmooth methods | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     except Exception as error:
-        code = complain(message(error), 1)
+        code = print_error(error_message(error), 1)
     sys.exit(code)
 
 

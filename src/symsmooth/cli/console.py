@@ -22,9 +22,9 @@ def handling_errors(as_json: bool = False) -> Iterator[None]:
             warnings.filterwarnings("ignore", "sigma .* is very small", UserWarning)
             yield
     except UsageError as error:
-        raise typer.Exit(complain(str(error), 2, as_json)) from error
+        raise typer.Exit(print_error(str(error), 2, as_json)) from error
     except KeyboardInterrupt as error:
-        raise typer.Exit(stopped()) from error
+        raise typer.Exit(print_stopped()) from error
 
 
 @contextmanager
@@ -48,28 +48,28 @@ def progress_bar(label: str, show: bool) -> Iterator[Progress | None]:
         yield advance
 
 
-def stopped() -> int:
+def print_stopped() -> int:
     """Say that Ctrl-C was heard."""
-    say("symsmooth: stopped; nothing half-written was left", err=True)
+    echo("symsmooth: stopped; nothing half-written was left", err=True)
     return 130
 
 
-def complain(message: str, code: int, as_json: bool = False, source: Path | None = None) -> int:
+def print_error(message: str, code: int, as_json: bool = False, source: Path | None = None) -> int:
     """Print an error on one line of stderr, or as JSON on stdout, and return the exit code."""
     line = " ".join(message.splitlines())
     if as_json:
         typer.echo(json.dumps({"input": None if source is None else str(source), "error": line}))
     else:
-        say(f"symsmooth: error: {line}", err=True)
+        echo(f"symsmooth: error: {line}", err=True)
     return code
 
 
-def warn(text: str) -> None:
+def print_warning(text: str) -> None:
     """Print on one line of stderr what may have been meant otherwise."""
-    say(f"symsmooth: warning: {text}", err=True)
+    echo(f"symsmooth: warning: {text}", err=True)
 
 
-def message(error: Exception, source: Path | None = None) -> str:
+def error_message(error: Exception, source: Path | None = None) -> str:
     """Return what to tell of an error: it names the file, and its own kind if that is unusual."""
     text = str(error)
     if isinstance(error, MemoryError):
@@ -80,7 +80,7 @@ def message(error: Exception, source: Path | None = None) -> str:
     return text if named else f"{source}: {text}"
 
 
-def say(text: str, *, err: bool = False) -> None:
+def echo(text: str, *, err: bool = False) -> None:
     """Print a line; what cannot be printed (in a file's name) is escaped."""
     line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
     typer.echo(line, err=err)

@@ -15,7 +15,7 @@ import typer
 from ..app import batch, jobs, large
 from ..app.noise_report import describe
 from .arguments import AsJson, Axis, Inputs, Out, Overwrite, Verbose, check_sigma
-from .console import complain, handling_errors, message, progress_bar, say, warn
+from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
 from .options import (
     find_method,
     parse_channel_axis,
@@ -79,7 +79,7 @@ def denoise(
 
         def tell(text: str) -> None:
             if not quiet:
-                say(f"symsmooth: {text}", err=True)
+                echo(f"symsmooth: {text}", err=True)
 
         def work_on(source: Path) -> list[str]:
             with progress_bar(source.name, show_bar) as progress:
@@ -91,7 +91,7 @@ def denoise(
                     else:
                         report = large.denoise(opened, plan.targets[source], job, heeding, how)
             for doubt in () if quiet else report.doubts:
-                warn(f"{source}: {doubt}")
+                print_warning(f"{source}: {doubt}")
             return [json.dumps(report.as_json()) if as_json else report.as_line(verbose)]
 
         if plan.done:
@@ -150,12 +150,12 @@ def _for_each(
     for source, outcome in batch.run(sources, work_on, jobs, stop or threading.Event()):
         if isinstance(outcome, Exception):
             if as_json:  # in its place among the others
-                complain(message(outcome, source), 1, as_json, source)
-            failures.append(message(outcome, source))
+                print_error(error_message(outcome, source), 1, as_json, source)
+            failures.append(error_message(outcome, source))
             continue
         for line in outcome if not quiet else []:
-            say(line)
+            echo(line)
     for failure in failures if not as_json else []:
-        complain(failure, 1)
+        print_error(failure, 1)
     if failures:
         raise typer.Exit(1)

@@ -15,7 +15,7 @@ from ..app import explain as explaining
 from ..app import jobs
 from ..app.errors import UsageError
 from .arguments import Axis, OneFile, Overwrite, Page, Seed, Sigma, Slice, Workers, check_sigma
-from .console import complain, handling_errors, message, progress_bar, say, warn
+from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
 from .options import parse_channel_axis, parse_methods
 
 DEMO_FOLDER = Path("symsmooth-demo")
@@ -36,16 +36,16 @@ def demo(
             raise UsageError(f"{out / present[0]} exists; give --overwrite or another -o")
         try:
             with (
-                jobs.telling_of_compilation(lambda text: say(f"symsmooth: {text}", err=True)),
+                jobs.telling_of_compilation(lambda text: echo(f"symsmooth: {text}", err=True)),
                 progress_bar("demo", sys.stderr.isatty()) as progress,
             ):
                 panels = run_demo(out, progress)
         except Exception as error:
-            raise typer.Exit(complain(message(error), 1)) from error
+            raise typer.Exit(print_error(error_message(error), 1)) from error
         for panel in panels:
             time_taken = "" if panel.seconds is None else f"{panel.seconds:6.1f} s"
-            say(f"{panel.label:<14}{panel.psnr:6.2f} dB {time_taken}")
-        say(f"the pictures are in {out}; {out / FILES[-1]} shows them side by side")
+            echo(f"{panel.label:<14}{panel.psnr:6.2f} dB {time_taken}")
+        echo(f"the pictures are in {out}; {out / FILES[-1]} shows them side by side")
 
 
 def compare(
@@ -71,7 +71,7 @@ def compare(
         with progress_bar(source.name, sys.stderr.isatty()) as progress:
             text = comparing.compare(
                 source, reference, asked, sigma=sigma, channel_axis=axis, piece=piece,
-                workers=workers, seed=seed, progress=progress, warn=warn,
+                workers=workers, seed=seed, progress=progress, warn=print_warning,
             )  # fmt: skip
         comparing.save(out, text)
 
@@ -101,7 +101,7 @@ def explain(
         with progress_bar(source.name, sys.stderr.isatty()) as progress:
             text = explaining.explain(
                 source, sigma=sigma, channel_axis=axis, piece=piece, side=side,
-                workers=workers, seed=seed, progress=progress, warn=warn,
+                workers=workers, seed=seed, progress=progress, warn=print_warning,
             )  # fmt: skip
         comparing.save(out, text)
 
@@ -113,10 +113,10 @@ def _writing_a_page(out: Path, sigma: float | None, overwrite: bool) -> Iterator
         check_sigma(sigma)
         comparing.check_target(out, overwrite)
         try:
-            with jobs.telling_of_compilation(lambda text: say(f"symsmooth: {text}", err=True)):
+            with jobs.telling_of_compilation(lambda text: echo(f"symsmooth: {text}", err=True)):
                 yield
         except UsageError:
             raise
         except (ValueError, TypeError, OSError, MemoryError) as error:
-            raise typer.Exit(complain(message(error), 1)) from error
-        say(f"the page is {out}, {out.stat().st_size / 1e6:.1f} MB")
+            raise typer.Exit(print_error(error_message(error), 1)) from error
+        echo(f"the page is {out}, {out.stat().st_size / 1e6:.1f} MB")

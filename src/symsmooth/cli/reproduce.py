@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..app.errors import UsageError
-from .console import complain, handling_errors, message, say
+from .console import echo, error_message, handling_errors, print_error
 
 if TYPE_CHECKING:
     from ..experiments.runner import Tally
@@ -42,7 +42,9 @@ def check_request(names: list[str], jobs: int | None, out: Path | None) -> Path:
 
 
 @contextmanager
-def following(show_bar: bool, say: Callable[[str], None]) -> Iterator[Callable[[str, Tally], None]]:
+def following(
+    show_bar: bool, echo: Callable[[str], None]
+) -> Iterator[Callable[[str, Tally], None]]:
     """Give what the runner tells of finished cells: a bar on a terminal, else a line now and then."""
     if show_bar:
         with _bar() as tell:
@@ -55,12 +57,12 @@ def following(show_bar: bool, say: Callable[[str], None]) -> Iterator[Callable[[
         if not text:
             if tally.reused > known[0]:
                 known[0] = tally.reused
-                say(f"{tally.reused} cells are there already")
+                echo(f"{tally.reused} cells are there already")
             if tally.total:
-                say(f"{tally.total} cells to measure")
+                echo(f"{tally.total} cells to measure")
         elif now - last[0] >= _QUIET_SECONDS or tally.done == tally.total:
             last[0] = now
-            say(f"{tally.done} of {tally.total} cells, {_left(tally)}")
+            echo(f"{tally.done} of {tally.total} cells, {_left(tally)}")
 
     yield tell_lines
 
@@ -107,7 +109,7 @@ def reproduce(
     with handling_errors():
         if list_them:
             for line in list_experiments():
-                say(line)
+                echo(line)
             return
         folder = check_request(names or [], jobs, out)
         from ..experiments.provenance import command_line
@@ -116,7 +118,7 @@ def reproduce(
         command = command_line(sys.argv[1:])
         try:
             with following(
-                sys.stderr.isatty(), lambda text: say(f"symsmooth: {text}", err=True)
+                sys.stderr.isatty(), lambda text: echo(f"symsmooth: {text}", err=True)
             ) as tell:
                 found = run(
                     names or [],
@@ -128,12 +130,12 @@ def reproduce(
                     tell=tell,
                 )
         except KeyboardInterrupt:
-            say("symsmooth: finished cells are kept; the same command goes on from here", err=True)
+            echo("symsmooth: finished cells are kept; the same command goes on from here", err=True)
             raise
         except (ValueError, OSError) as error:
-            raise typer.Exit(complain(message(error), 1)) from error
+            raise typer.Exit(print_error(error_message(error), 1)) from error
         for failure in found.failures:
-            complain(failure, 1)
-        say(f"the report is {folder / 'report.html'}; tables in {folder / 'md'}")
+            print_error(failure, 1)
+        echo(f"the report is {folder / 'report.html'}; tables in {folder / 'md'}")
         if found.failures:
             raise typer.Exit(1)

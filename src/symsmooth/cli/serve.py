@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from ..app.errors import UsageError
-from .console import complain, handling_errors, say
+from .console import echo, handling_errors, print_error
 
 
 def check_installed() -> None:
@@ -25,7 +25,7 @@ def check_installed() -> None:
 def run(
     host: str,
     port: int,
-    most_bytes: int,
+    max_bytes: int,
     workers: int | None,
     open_browser: bool,
     tell: Callable[[str], None],
@@ -41,7 +41,7 @@ def run(
             threading.Timer(1.0, webbrowser.open, [address]).start()
 
     try:
-        serve(host, port, most_bytes, workers, ready)
+        serve(host, port, max_bytes, workers, ready)
     except KeyboardInterrupt:
         tell("stopped; all pictures that were dropped are deleted")
         sys.stdout.flush()
@@ -64,8 +64,8 @@ def serve(
         try:
             run(
                 host, port, int(max_upload * 2**20), workers, not no_browser,
-                lambda text: say(f"symsmooth: {text}", err=True),
+                lambda text: echo(f"symsmooth: {text}", err=True),
             )  # fmt: skip
         except OSError as error:
             why = f"cannot listen at {host}:{port}: {error.strerror or error}; give --port"
-            raise typer.Exit(complain(why, 1)) from error
+            raise typer.Exit(print_error(why, 1)) from error

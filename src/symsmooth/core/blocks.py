@@ -36,10 +36,10 @@ class Block:
         total[self.outer] += self.ramp[..., np.newaxis] * result
 
 
-def cover(spatial: Sequence[int], most_pixels: int, halo: int) -> list[Block]:
-    """Cut a picture into blocks of at most ``most_pixels`` (without halo) that overlap by 2 * halo."""
-    side = max(int(most_pixels ** (1.0 / len(spatial))), 1)
-    whole = np.prod(spatial, dtype=float) <= most_pixels
+def cover(spatial: Sequence[int], max_pixels: int, halo: int) -> list[Block]:
+    """Cut a picture into blocks of at most ``max_pixels`` (without halo) that overlap by 2 * halo."""
+    side = max(int(max_pixels ** (1.0 / len(spatial))), 1)
+    whole = np.prod(spatial, dtype=float) <= max_pixels
     axes = [_cuts(size, size if whole else side, halo) for size in spatial]
     blocks = []
     for parts in itertools.product(*axes):

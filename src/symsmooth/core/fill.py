@@ -10,25 +10,25 @@ from numpy.typing import NDArray
 Float = NDArray[Any]
 
 
-def fill_missing(noisy: Float, valid: NDArray[np.bool_]) -> Float:
+def fill_missing(noisy: Float, mask: NDArray[np.bool_]) -> Float:
     """Fill missing pixels smoothly from those around them (push-pull pyramid).
 
-    Averages of the valid pixels are taken over cells of 2, 4, 8, ... pixels until no cell is
+    Averages of the observed pixels are taken over cells of 2, 4, 8, ... pixels until no cell is
     empty; each missing pixel takes the value of the smallest cell that knows one.
     """
-    weight = valid.astype(np.float32)[..., None]
-    values = np.where(valid[..., None], noisy, np.float32(0.0))
-    if valid.all() or max(valid.shape) == 1:
+    weight = (~mask).astype(np.float32)[..., None]
+    values = np.where(mask[..., None], np.float32(0.0), noisy)
+    if not mask.any() or max(mask.shape) == 1:
         return values
     coarse_sum, coarse_weight = _halve(values), _halve(weight)
-    known = coarse_weight[..., 0] > 0
+    empty = coarse_weight[..., 0] == 0
     coarse = np.divide(
         coarse_sum, coarse_weight, out=np.zeros_like(coarse_sum), where=coarse_weight > 0
     )
-    coarse = fill_missing(coarse, known)
-    for axis, size in enumerate(valid.shape):
+    coarse = fill_missing(coarse, empty)
+    for axis, size in enumerate(mask.shape):
         coarse = _double(coarse, axis, size)
-    return np.where(valid[..., None], values, coarse)
+    return np.where(mask[..., None], coarse, values)
 
 
 def _halve(values: Float) -> Float:

@@ -37,8 +37,8 @@ class Picture:
     ----------
     original : ndarray (*spatial, channels), as given, channels last
     noisy : float32 ndarray (*spatial, channels), without units; missing pixels filled
-    valid : bool ndarray (*spatial) or None
-        False where a pixel is missing; None when none is.
+    mask : bool ndarray (*spatial) or None
+        True where a pixel is missing; None when none is.
     offset, scale : float
         ``original = noisy * scale + offset``.
     channel_axis : int or None
@@ -50,7 +50,7 @@ class Picture:
 
     original: Array
     noisy: Float
-    valid: NDArray[np.bool_] | None
+    mask: NDArray[np.bool_] | None
     offset: float
     scale: float
     channel_axis: int | None
@@ -81,11 +81,11 @@ class Picture:
         return float(gaps.min()) if gaps.size else 0.0
 
     @cached_property
-    def usable(self) -> Float:
+    def observed(self) -> Float:
         """1 where a pixel was observed, 0 where it is missing: float32 (*spatial)."""
-        if self.valid is None:
+        if self.mask is None:
             return np.ones(self.spatial, np.float32)
-        return self.valid.astype(np.float32)
+        return (~self.mask).astype(np.float32)
 
     def restore(self, denoised: Array) -> Array:
         """Return denoised pixels with the axes, dtype and units of the image as it came.
@@ -100,11 +100,11 @@ class Picture:
         dtype = self.original.dtype
         work: Any = np.float32 if dtype in (np.float16, np.float32) else np.float64
         original, change = self.original, (denoised - self.noisy).astype(work) * work(self.scale)
-        if self.valid is not None:
-            valid = self.valid[..., None]
+        if self.mask is not None:
+            missing = self.mask[..., None]
             filled = self.noisy.astype(work) * work(self.scale) + work(self.offset)
-            original = np.where(valid, original, np.zeros((), dtype))
-            change = np.where(valid, change, filled + change)
+            original = np.where(missing, np.zeros((), dtype), original)
+            change = np.where(missing, filled + change, change)
         return self.wrap(self.in_axes(add_change(original, change)))
 
     def in_units(self, pixels: Array) -> Float:
@@ -176,9 +176,9 @@ def open_image(
     pixels = _check_pixels(array)
     axis = find_channel_axis(image, pixels.shape, channel_axis)
     pixels = _channels_last(pixels, axis)
-    valid = _find_valid(array, pixels, axis, mask)
+    missing = _find_missing(array, pixels, axis, mask)
     whole = array.whole if isinstance(array, Piece) else None
-    offset, scale = _units(pixels, valid) if whole is None else (whole.offset, whole.scale)
+    offset, scale = _units(pixels, missing) if whole is None else (whole.offset, whole.scale)
     work: Any = np.float64
     if pixels.dtype.itemsize <= 2 or pixels.dtype == np.float32:
         work = np.float32
@@ -186,9 +186,9 @@ def open_image(
     noisy -= work(offset)
     noisy /= work(scale)
     noisy = np.ascontiguousarray(noisy, dtype=np.float32)
-    if valid is not None:
-        noisy = fill_missing(noisy, valid)
-    return Picture(pixels, noisy, valid, offset, scale, axis, wrap, whole)
+    if missing is not None:
+        noisy = fill_missing(noisy, missing)
+    return Picture(pixels, noisy, missing, offset, scale, axis, wrap, whole)
 
 
 def unwrap(image: Any) -> tuple[Any, Callable[[Array], Any]]:
@@ -318,38 +318,38 @@ def _channels_last(pixels: Array, channel_axis: int | None) -> Array:
     return np.moveaxis(pixels, channel_axis, -1)
 
 
-def _find_valid(
+def _find_missing(
     image: ArrayLike, pixels: Array, channel_axis: int | None, mask: ArrayLike | None
 ) -> NDArray[np.bool_] | None:
-    """Return where a pixel is present in all channels, or None if that is everywhere."""
+    """Return where a pixel is missing in some channel, or None if none is."""
     spatial = pixels.shape[:-1]
-    valid = np.ones(spatial, bool)
+    missing = np.zeros(spatial, bool)
     if np.issubdtype(pixels.dtype, np.floating):
-        valid &= np.isfinite(pixels).all(axis=-1)
+        missing |= ~np.isfinite(pixels).all(axis=-1)
     if isinstance(image, np.ma.MaskedArray):
         masked = np.ma.getmaskarray(image)
-        valid &= ~(masked if channel_axis is None else masked.any(axis=channel_axis))
+        missing |= masked if channel_axis is None else masked.any(axis=channel_axis)
     if mask is not None:
-        missing = np.asarray(mask)
-        if missing.dtype != bool:
+        given = np.asarray(mask)
+        if given.dtype != bool:
             raise TypeError(
-                f"mask must be boolean (True = missing), got dtype {missing.dtype}; use mask != 0"
+                f"mask must be boolean (True = missing), got dtype {given.dtype}; use mask != 0"
             )
-        if missing.shape != spatial:
+        if given.shape != spatial:
             raise ValueError(
-                f"mask must have the image's spatial shape {spatial}, got {missing.shape}"
+                f"mask must have the image's spatial shape {spatial}, got {given.shape}"
             )
-        valid &= ~missing
-    if valid.all():
+        missing |= given
+    if not missing.any():
         return None
-    if not valid.any():
+    if missing.all():
         raise ValueError("image has no usable pixel: all are masked or not finite")
-    return valid
+    return missing
 
 
-def _units(pixels: Array, valid: NDArray[np.bool_] | None) -> tuple[float, float]:
+def _units(pixels: Array, mask: NDArray[np.bool_] | None) -> tuple[float, float]:
     """Return a median and a spread, from a sample of the pixels when there are many."""
-    values = pixels.reshape(-1) if valid is None else pixels[valid].reshape(-1)
+    values = pixels.reshape(-1) if mask is None else pixels[~mask].reshape(-1)
     with np.errstate(over="ignore"):
         return _median_and_spread(values)
 

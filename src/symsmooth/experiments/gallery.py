@@ -35,7 +35,7 @@ _DEVELOPMENT_STAND_INS = (
     "moon",
     "rocket",
 )
-_MOST_DEVELOPMENT = 8
+_MAX_DEVELOPMENT = 8
 _ENDINGS = (
     ".png",
     ".jpg",
@@ -176,7 +176,7 @@ def _development(folder: Path) -> dict[str, Array]:
     for name in _DEVELOPMENT:
         files = sorted(p for p in (folder / name).glob("*") if p.suffix.lower() in _ENDINGS)
         if files:
-            chosen = files[:: max(len(files) // _MOST_DEVELOPMENT, 1)][:_MOST_DEVELOPMENT]
+            chosen = files[:: max(len(files) // _MAX_DEVELOPMENT, 1)][:_MAX_DEVELOPMENT]
             return {f"dev-{path.stem}": read_grey(path)[:256, :256] for path in chosen}
     return {f"dev-{name}": _bundled(name)[:256, :256] for name in _DEVELOPMENT_STAND_INS}
 

@@ -57,8 +57,10 @@ def spreads(clean: Array, *, sigma: float, seed: int, h_r: list[float]) -> Measu
     }
 
 
-def iterations(clean: Array, *, sigma: float, seed: int, h_r: float, most: int) -> Measured:
-    """PSNR of NLM after 0 to ``most`` iterations of Sinkhorn-Knopp (Algorithm 1), and in the limit."""
+def iterations(
+    clean: Array, *, sigma: float, seed: int, h_r: float, max_iterations: int
+) -> Measured:
+    """PSNR of NLM after each of so many rounds of Sinkhorn-Knopp (Algorithm 1), and in the limit."""
     level = sigma / 255
     noisy = add_noise(clean, level, seed)
     picture = open_image(noisy)
@@ -70,7 +72,7 @@ def iterations(clean: Array, *, sigma: float, seed: int, h_r: float, most: int) 
         return values.reshape(clean.shape) * picture.scale + picture.offset
 
     path, scalings = [psnr(smoothed(normalize_rows(W)), clean)], None
-    for _ in range(most):
+    for _ in range(max_iterations):
         scalings = sinkhorn_knopp(W, 1, scalings)
         path.append(psnr(smoothed(scalings), clean))
     return {"psnr": path, "limit": psnr(smoothed(balance(W)), clean)}

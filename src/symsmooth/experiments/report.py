@@ -9,7 +9,7 @@ import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..io import replacing
+from ..io import atomic_write
 from ..reports import Html, Panel, Section, element, page, prose, strip
 from ..reports.markup import Child
 from .model import Claim, Entry, Reproduction, Strip
@@ -277,5 +277,5 @@ def _side_by_side(pictures: Strip) -> bytes:
 
 
 def _save(path: Path, content: bytes) -> None:
-    with replacing(path) as handle:
+    with atomic_write(path) as handle:
         handle.write(content)

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from ..io import replacing
+from ..io import atomic_write
 from .gallery import Gallery
 from .model import Cell, Result
 
@@ -41,7 +41,7 @@ class Store:
     def save(self, key: str, result: Result) -> None:
         """Write a result."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with replacing(self.path(key)) as handle:
+        with atomic_write(self.path(key)) as handle:
             handle.write(json.dumps(result).encode("utf-8"))
 
 

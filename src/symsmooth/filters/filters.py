@@ -293,7 +293,7 @@ def smooth(W: weights.WindowFilter, picture: Picture, sinkhorn_iters: int | None
 
     The last row normalisation costs nothing: it is W applied to one more column.
     """
-    observed = picture.usable.reshape(W.grid)
+    observed = picture.observed.reshape(W.grid)
     noisy = np.moveaxis(picture.noisy.reshape(*W.grid, -1), -1, 0)
     with W.pool:
         col_scale = _column_scaling(W, sinkhorn_iters).reshape(W.grid) * observed
@@ -317,7 +317,7 @@ def _gaussian_width(
 ) -> float:
     """Return the h_s that minimises SURE; W does not depend on the noise, so SURE is exact."""
     best = (np.inf, 0.0)
-    observed = picture.usable
+    observed = picture.observed
     for h_s in 0.4 * 1.25 ** np.arange(12):
         W = weights.gaussian(picture.noisy, float(h_s), pool)
         denoised = smooth(W, picture, sinkhorn_iters)

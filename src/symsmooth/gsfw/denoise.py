@@ -16,7 +16,7 @@ from ..noise import NoiseModel, White, resolve_noise
 from ..noise.models import NoiseName
 from ..noise.tone import correct_tone
 from .presets import Quality
-from .stages import denoise_in_stages
+from .stages import run_gsfw
 
 Tone = Literal["auto", "srgb", "linear"]
 
@@ -150,10 +150,10 @@ def fit_denoise(
     model = resolve_noise(picture, sigma, noise)
     generator, pool = make_rng(rng), Pool(workers, progress)
     if isinstance(model, White):
-        found = denoise_in_stages(picture, strength * model.sigma, quality, generator, pool)
+        found = run_gsfw(picture, strength * model.sigma, quality, generator, pool)
         denoised = found.image
     else:
-        found = denoise_in_stages(_whiten(picture, model), strength, quality, generator, pool)
+        found = run_gsfw(_whiten(picture, model), strength, quality, generator, pool)
         denoised = model.restore(found.image)
     denoised, used = _without_tone_bias(picture, denoised, tone)
     in_units = model.in_units(-picture.offset / picture.scale, 1 / picture.scale)

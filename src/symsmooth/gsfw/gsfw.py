@@ -24,7 +24,7 @@ from ..core.parallel import Pool, Progress
 from ..mixture.em import GaussianMixture
 from ..noise import resolve_sigma
 from .presets import Quality
-from .stages import denoise_in_stages
+from .stages import run_gsfw
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def denoise_gsfw(
     """
     picture = open_image(image, channel_axis, mask)
     sigma = resolve_sigma(picture, sigma)
-    found = denoise_in_stages(picture, sigma, quality, make_rng(rng), Pool(workers, progress))
+    found = run_gsfw(picture, sigma, quality, make_rng(rng), Pool(workers, progress))
     return picture.restore(found.image)
 
 
@@ -138,7 +138,7 @@ def fit_gsfw(
     """Denoise as :func:`denoise_gsfw` does (same parameters) and return all that was found."""
     picture = open_image(image, channel_axis, mask)
     sigma = resolve_sigma(picture, sigma)
-    found = denoise_in_stages(picture, sigma, quality, make_rng(rng), Pool(workers, progress))
+    found = run_gsfw(picture, sigma, quality, make_rng(rng), Pool(workers, progress))
     return GSFWResult(
         image=picture.restore(found.image),
         pilots=tuple(picture.in_units(pilot) for pilot in found.pilots),

@@ -22,7 +22,7 @@ from ..core.image import Float, Picture
 from ..core.parallel import Pool
 from ..core.patches import whiten_inside
 from ..mixture.em import GaussianMixture, fit_mixture, initial_mixture
-from ..mixture.members import find_members
+from ..mixture.members import assign_patches
 from ..noise import contrast
 from . import estimators
 from .multiscale import halve, replace_coarse
@@ -64,12 +64,12 @@ class Stages:
         return np.sqrt(self.variance)
 
 
-def denoise_in_stages(
+def run_gsfw(
     picture: Picture, sigma: float, quality: Quality, rng: np.random.Generator, pool: Pool
 ) -> Stages:
     """Remove white noise from a picture; channels are decorrelated for it and mixed again after.
 
-    Observed pixels change by at most 8 sigma.
+    Observed pixels change by at max_clusters 8 sigma.
     """
     if quality not in PRESETS:
         raise ValueError(f"quality must be one of {', '.join(PRESETS)}, got {quality!r}")
@@ -79,13 +79,13 @@ def denoise_in_stages(
     transform = decorrelate(picture.scene.noisy, sigma)
     with pool:
         found = _run_in_blocks(picture, transform, sigma, ratio, preset, rng, pool)
-    back, claim = transform.T, np.float32(calibration(preset, ratio) ** 2)
+    back, scale = transform.T, np.float32(calibration(preset, ratio) ** 2)
     *pilots, image = (mix(image, back) for image in found.images)
     image, n_bounded = _bounded(image, picture, sigma)
     return replace(
         found,
         images=(*pilots, image),
-        variance=claim * mix(found.variance, back**2),
+        variance=scale * mix(found.variance, back**2),
         n_bounded=n_bounded,
     )
 
@@ -94,8 +94,8 @@ def _bounded(image: Float, picture: Picture, sigma: float) -> tuple[Float, int]:
     """Hold observed pixels within 8 sigma of what was observed; return how many it concerned."""
     bound = np.float32(_BOUND * sigma)
     beyond = np.abs(image - picture.noisy) > bound
-    if picture.valid is not None:
-        beyond &= picture.valid[..., np.newaxis]
+    if picture.mask is not None:
+        beyond &= ~picture.mask[..., np.newaxis]
     if not beyond.any():
         return image, 0
     nearest = np.clip(image, picture.noisy - bound, picture.noisy + bound)
@@ -112,18 +112,18 @@ def _run_in_blocks(
     pool: Pool,
 ) -> Stages:
     """Run the stages, block by block if the picture is large; blocks overlap and are blended."""
-    usable = None if picture.valid is None else picture.usable
+    observed = None if picture.mask is None else picture.observed
     blocks = cover(picture.spatial, _BLOCK_PIXELS, _HALO)
     if len(blocks) == 1:
-        return _run(mix(picture.noisy, transform), usable, sigma, ratio, preset, rng, pool)
+        return _run_padded(mix(picture.noisy, transform), observed, sigma, ratio, preset, rng, pool)
     images = [np.zeros_like(picture.noisy) for _ in preset.stages]
     variance = np.zeros_like(picture.noisy)
     seconds: dict[str, float] = {}
     for number, (block, own_rng) in enumerate(zip(blocks, rng.spawn(len(blocks)), strict=True)):
         pool.part = f"block {number + 1} of {len(blocks)}: "
-        observed = None if usable is None else usable[block.outer]
+        inside = None if observed is None else observed[block.outer]
         part = mix(picture.noisy[block.outer], transform)
-        found = _run(part, observed, sigma, ratio, preset, own_rng, pool)
+        found = _run_padded(part, inside, sigma, ratio, preset, own_rng, pool)
         for image, own in zip(images, found.images, strict=True):
             block.add_to(image, own)
         block.add_to(variance, found.variance)
@@ -131,9 +131,9 @@ def _run_in_blocks(
     return Stages(tuple(images), variance, found.clusters, seconds)
 
 
-def _run(
+def _run_padded(
     noisy: Float,
-    usable: Float | None,
+    observed: Float | None,
     sigma: float,
     ratio: float,
     preset: Preset,
@@ -151,22 +151,22 @@ def _run(
     padding = [(margin, margin + max(0, smallest - size)) for size in noisy.shape[:-1]]
     inside = tuple(slice(margin, margin + size) for size in noisy.shape[:-1])
     noisy = np.pad(noisy, [*padding, (0, 0)], mode="symmetric")
-    usable = None if usable is None else np.pad(usable, padding, mode="symmetric")
+    observed = None if observed is None else np.pad(observed, padding, mode="symmetric")
     coarse = None
     seconds: dict[str, float] = {}
     if plan.coarse > 0.0 and min(noisy.shape[:-1]) >= 2 * smallest:
         with _clock(seconds, "coarse"):
-            coarse = _denoise_at_half_size(noisy, usable, sigma, preset, rng, pool)
-    found = _run_plan(noisy, usable, sigma, plan, coarse, rng, pool)
+            coarse = _denoise_at_half_size(noisy, observed, sigma, preset, rng, pool)
+    found = _run_stages(noisy, observed, sigma, plan, coarse, rng, pool)
     images = tuple(image[inside] for image in found.images)
     return replace(
         found, images=images, variance=found.variance[inside], seconds=seconds | dict(found.seconds)
     )
 
 
-def _run_plan(
+def _run_stages(
     noisy: Float,
-    usable: Float | None,
+    observed: Float | None,
     sigma: float,
     plan: Preset,
     coarse: Float | None,
@@ -185,7 +185,7 @@ def _run_plan(
                 target = images[-1] + np.float32(stage.feedback) * (noisy - images[-1])
             level = stage.feedback * sigma
             wide = widen(stage, repeated)
-            image, variance, mixture = _stage(target, None, usable, level, wide, rng, pool)
+            image, variance, mixture = _run_stage(target, None, observed, level, wide, rng, pool)
             if number == 0 and coarse is not None:
                 image = replace_coarse(image, coarse, plan.coarse)
         images.append(image)
@@ -195,7 +195,9 @@ def _run_plan(
     if plan.final is not None:
         with _clock(seconds, "final"):
             wide = widen(plan.final, repeated)
-            image, variance, mixture = _stage(noisy, images[-1], usable, sigma, wide, rng, pool)
+            image, variance, mixture = _run_stage(
+                noisy, images[-1], observed, sigma, wide, rng, pool
+            )
             if coarse is not None:
                 image = replace_coarse(image, coarse, plan.coarse_final)
         images.append(image)
@@ -205,7 +207,7 @@ def _run_plan(
 
 def _denoise_at_half_size(
     noisy: Float,
-    usable: Float | None,
+    observed: Float | None,
     sigma: float,
     preset: Preset,
     rng: np.random.Generator,
@@ -213,18 +215,18 @@ def _denoise_at_half_size(
 ) -> Float:
     """Denoise at half size, where there is less noise."""
     small = halve(noisy)
-    observed = None if usable is None else halve(usable[..., np.newaxis])[..., 0]
+    share = None if observed is None else halve(observed[..., np.newaxis])[..., 0]
     level = sigma * 0.5 ** ((noisy.ndim - 1) / 2)
     part, pool.part = pool.part, f"{pool.part}half size: "
-    found = _run(small, observed, level, contrast(small, level), preset, rng, pool)
+    found = _run_padded(small, share, level, contrast(small, level), preset, rng, pool)
     pool.part = part
     return found.image
 
 
-def _stage(
+def _run_stage(
     noisy: Float,
     pilot: Float | None,
-    usable: Float | None,
+    observed: Float | None,
     sigma: float,
     stage: Stage,
     rng: np.random.Generator,
@@ -234,8 +236,8 @@ def _stage(
     guide = noisy if pilot is None else pilot
     features = whiten_inside(guide, stage.patch_size, stage.h_s, stage.h_r * sigma)
     weight = None
-    if usable is not None:  # the share of each patch that was observed
-        share = scipy.ndimage.uniform_filter(usable, stage.patch_size, mode="reflect")
+    if observed is not None:  # the share of each patch that was observed
+        share = scipy.ndimage.uniform_filter(observed, stage.patch_size, mode="reflect")
         half = stage.patch_size // 2
         inside = tuple(slice(half, half + size) for size in features.spatial)
         weight = np.ascontiguousarray(share[inside])
@@ -243,10 +245,16 @@ def _stage(
     start = initial_mixture(features, n_clusters, rng)
     fit = fit_mixture(
         features, start, pool, max_iter=stage.iterations, tol=-np.inf, weight=weight,
-        thin=stage.thin, reach=stage.reach, least_mass=0.01,
+        subsample=stage.subsample, reach=stage.reach, min_mass=0.01,
     )  # fmt: skip
-    members = find_members(
-        features, fit.mixture, fit.near, pool, most=stage.most, temper=stage.temper, weight=weight
+    members = assign_patches(
+        features,
+        fit.mixture,
+        fit.near,
+        pool,
+        max_clusters=stage.max_clusters,
+        temperature=stage.temperature,
+        weight=weight,
     )
     results = []
     for c in range(noisy.shape[-1]):

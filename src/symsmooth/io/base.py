@@ -133,7 +133,7 @@ def one_line(error: BaseException) -> str:
 
 
 class _WhileQuiet:
-    """Takes the place of the pattern in a filter of warnings: matches within :func:`quietly` only."""
+    """A pattern for a filter of warnings that matches within :func:`suppress_warnings` only."""
 
     def match(self, text: str) -> bool:
         """Whether a warning is one of a decoder's."""
@@ -155,7 +155,7 @@ def _put_first(entry: Any) -> None:
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
+def suppress_warnings() -> Iterator[None]:
     """Keep a decoder's warnings from the user: what matters is raised as an error.
 
     The filters of warnings belong to the whole process.  They are not swapped here, which threads
@@ -181,7 +181,7 @@ def temporary_name(final: Path) -> Path:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file beside ``path`` that takes its place when all went well.
 
     Whatever goes wrong, Ctrl-C included, ``path`` is as it was and no temporary file is left.
@@ -193,7 +193,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield handle
             handle.flush()
             os.fsync(handle.fileno())
-        put_in_place(temporary, final)
+        commit(temporary, final)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
@@ -201,20 +201,20 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def replacing_folder(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path) -> Iterator[Path]:
     """Give a temporary folder beside ``path`` that takes its place when all went well."""
     final = Path(os.path.realpath(path))
     temporary = temporary_name(final)
     try:
         temporary.mkdir()
         yield temporary
-        put_in_place(temporary, final)
+        commit(temporary, final)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
 
 
-def put_in_place(temporary: Path, final: Path) -> None:
+def commit(temporary: Path, final: Path) -> None:
     """Give a finished file or folder its name; a file keeps the mode of the one it replaces."""
     if not temporary.is_dir():
         if final.exists():

@@ -8,8 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .base import Array, FileError, ImageFile, one_line, quietly, replacing, replacing_folder
-from .formats import format_of, is_zarr, module_of, sniff
+from .base import (
+    Array,
+    FileError,
+    ImageFile,
+    atomic_folder,
+    atomic_write,
+    one_line,
+    suppress_warnings,
+)
+from .formats import detect_format, format_of, is_zarr, module_of
 
 _AGAIN = "if another program opens it, save it again there"
 _ONE_IMAGE = ("PNG", "JPEG", "BMP", "WEBP", "NPY")
@@ -35,8 +43,8 @@ def read_images(path: str | os.PathLike[str]) -> list[ImageFile]:
     """
     file = Path(path)
     try:
-        format = sniff(file)
-        with quietly():
+        format = detect_format(file)
+        with suppress_warnings():
             images: list[ImageFile] = module_of(format).read(file, format)
         return images
     except FileError as error:
@@ -100,7 +108,7 @@ def check_writable(path: str | os.PathLike[str], like: ImageFile | Sequence[Imag
             fits = f"write to a {images[0].format} file" if images[0].format else "write each alone"
             raise FileError(f"{format} takes one image here, got {len(images)}; {fits}")
         for image in images:
-            module_of(format).refuse(image, format)
+            module_of(format).check_supported(image, format)
     except FileError as error:
         raise FileError(f"{file}: {error}") from error
 
@@ -137,9 +145,9 @@ def write_images(path: str | os.PathLike[str], images: Sequence[ImageFile], note
     file = Path(path)
     check_writable(file, images)
     format = format_of(file)
-    opened: Any = replacing_folder if format == "ZARR" else replacing
+    opened: Any = atomic_folder if format == "ZARR" else atomic_write
     try:
-        with opened(file) as place, quietly():
+        with opened(file) as place, suppress_warnings():
             module_of(format).write(place, images, format, note)
     except Exception as error:
         raise FileError(f"{file}: cannot be written: {one_line(error)}") from error

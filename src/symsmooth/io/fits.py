@@ -15,7 +15,7 @@ import numpy as np
 from astropy.io import fits
 
 from .base import Array, FileError, ImageFile, native
-from .limits import check_claim
+from .limits import check_declared_size
 
 _BLOCK = 2880
 _UNSIGNED = {8: -(2**7), 16: 2**15, 32: 2**31, 64: 2**63}  # BZERO by BITPIX; 8: signed bytes
@@ -28,7 +28,9 @@ def read(path: Path, format: str) -> list[ImageFile]:
     """Read all images; what is not an image goes into the details of the first."""
     options: Any = {"do_not_scale_image_data": True, "disable_image_compression": False}
     with open(path, "rb") as handle, fits.open(handle, memmap=False, **options) as opened:
-        check_claim(sum(_claimed(hdu) for hdu in opened if _is_image(hdu)), path.stat().st_size)
+        check_declared_size(
+            sum(_claimed(hdu) for hdu in opened if _is_image(hdu)), path.stat().st_size
+        )
         parts: list[bytes | None] = []
         images: list[ImageFile] = []
         for hdu in opened:
@@ -124,7 +126,7 @@ def _as_stored(pixels: Array, details: Any) -> Array:
     return np.clip(np.rint(values), limits.min, limits.max).astype(dtype)
 
 
-def refuse(image: ImageFile, format: str) -> None:
+def check_supported(image: ImageFile, format: str) -> None:
     """Raise FileError if FITS cannot hold the image."""
     if image.alpha is not None:
         raise FileError("FITS holds no alpha channel; write to .png, .webp or .tif")

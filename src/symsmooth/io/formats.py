@@ -49,7 +49,7 @@ _IN_ZARR = ("zarr.json", ".zarray", ".zgroup")
 _EXTRAS = {"astropy": "fits", "zarr": "dask"}  # what must be installed for some formats
 
 
-def sniff(file: Path) -> str:
+def detect_format(file: Path) -> str:
     """Return the format by the first bytes of the file, or by what is in the folder."""
     if file.is_dir():
         if is_zarr(file):

@@ -21,8 +21,8 @@ _ASCII = 2
 _SUB_DIRECTORIES = 330
 _SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}  # else 1
 _PLACES = {4: "I", 13: "I", 16: "Q", 18: "Q"}  # types that hold offsets
-_MOST_DIRECTORIES = 250_000
-_MOST_KINDS = 250
+_MAX_DIRECTORIES = 250_000
+_MAX_KINDS = 250
 _OF_LAYOUT = (256, 257, 258, 259, 262, 277, 278, 284, 317, 322, 323, 339, 32997, 32998)
 
 
@@ -148,16 +148,16 @@ def _walk(handle: BinaryIO) -> Iterator[tuple[int, list[Entry] | None, bool]]:
         if at in seen:
             raise FileError("has a directory that leads back to an earlier one: damaged")
         seen.add(at)
-        if len(seen) > _MOST_DIRECTORIES:
-            raise FileError(f"has more than {_MOST_DIRECTORIES} pages; split it")
+        if len(seen) > _MAX_DIRECTORIES:
+            raise FileError(f"has more than {_MAX_DIRECTORIES} pages; split it")
         try:
             entries, following = _read_directory(handle, layout, at)
         except (ValueError, OSError, OverflowError, struct.error):
             yield at, None, is_page  # the chain ends here
             continue
         kinds.add(tuple(entry for entry in entries if entry[0] in _OF_LAYOUT and entry[2] == 1))
-        if len(kinds) > _MOST_KINDS:  # each is compared with all the others
-            raise FileError(f"holds images of more than {_MOST_KINDS} sizes; split it")
+        if len(kinds) > _MAX_KINDS:  # each is compared with all the others
+            raise FileError(f"holds images of more than {_MAX_KINDS} sizes; split it")
         yield at, entries, is_page
         for entry in entries:
             if entry[0] == _SUB_DIRECTORIES:
@@ -171,7 +171,7 @@ def _offsets(handle: BinaryIO, layout: Layout, entry: Entry) -> list[int]:
     """Return the places that an entry holds: offsets of 4 or 8 bytes."""
     _, kind, count, value = entry
     form = _PLACES.get(kind)
-    if form is None or count > _MOST_DIRECTORIES:
+    if form is None or count > _MAX_DIRECTORIES:
         return []
     size = count * struct.calcsize(layout.order + form)
     if size > layout.room:

@@ -23,15 +23,15 @@ _LARGEST_PIECE = 2**30  # bytes of a tile, strip or chunk, of which a few are in
 _FEW = 2000  # pieces from which some share of them must be there
 _PIECES_A_FILE = 100  # the others may be empty
 _INDEX = 16  # bytes of a shard for each chunk in it
-_MOST_SCANS = 100  # of a progressive JPEG; encoders make about ten
+_MAX_SCANS = 100  # of a progressive JPEG; encoders make about ten
 _MARKER = re.compile(
     rb"\xff+([^\x00\xd0-\xd7\xff])"
 )  # in a JPEG: not a stuffed byte, not a restart
-_MOST: ContextVar[list[int] | None] = ContextVar("most", default=None)  # bytes in all, bytes left
+_LIMIT: ContextVar[list[int] | None] = ContextVar("most", default=None)  # bytes in all, bytes left
 
 
 @contextmanager
-def reading_at_most(n_bytes: int) -> Iterator[None]:
+def limit_decoded_size(n_bytes: int) -> Iterator[None]:
     """Refuse, in this thread, files whose pixels would take more, before they are unpacked.
 
     Parameters
@@ -45,20 +45,20 @@ def reading_at_most(n_bytes: int) -> Iterator[None]:
     >>> from symsmooth.io import read_image
     >>> path = os.path.join(tempfile.mkdtemp(), "a.npy")
     >>> np.save(path, np.zeros((4, 5)))
-    >>> with reading_at_most(160):
+    >>> with limit_decoded_size(160):
     ...     read_image(path).pixels.shape
     (4, 5)
     """
-    token = _MOST.set([n_bytes, n_bytes])
+    token = _LIMIT.set([n_bytes, n_bytes])
     try:
         yield
     finally:
-        _MOST.reset(token)
+        _LIMIT.reset(token)
 
 
-def check_most(n_bytes: int) -> None:
-    """Refuse pixels beyond what :func:`reading_at_most` leaves for them."""
-    most = _MOST.get()
+def charge(n_bytes: int) -> None:
+    """Refuse pixels beyond what :func:`limit_decoded_size` leaves for them."""
+    most = _LIMIT.get()
     if most is None:
         return
     most[1] -= n_bytes
@@ -68,7 +68,7 @@ def check_most(n_bytes: int) -> None:
         )
 
 
-def check_claim(
+def check_declared_size(
     n_bytes: int, stored: int, *, piece: int = 0, whole: bool = True, best: int = _BEST_COMPRESSION
 ) -> None:
     """Refuse pixels that cannot come from a file of that size, or that memory cannot hold.
@@ -87,7 +87,7 @@ def check_claim(
         How much smaller than its pixels a file of this format can be.
     """
     if whole:
-        check_most(n_bytes)
+        charge(n_bytes)
     for claimed in (n_bytes, piece):
         if claimed > max(_LARGE, best * stored):
             raise FileError(
@@ -116,9 +116,9 @@ def check_scans(jpeg: bytes) -> None:
         if marker == 0xD9:  # the end; another picture may follow
             return
         scans += marker == 0xDA
-        if scans > _MOST_SCANS:
+        if scans > _MAX_SCANS:
             raise FileError(
-                f"has more than {_MOST_SCANS} scans of one picture: damaged; save it again"
+                f"has more than {_MAX_SCANS} scans of one picture: damaged; save it again"
             )
         size = int.from_bytes(jpeg[found.end() : found.end() + 2], "big")
         at = found.end() + (max(size, 2) if marker != 0x01 else 0)

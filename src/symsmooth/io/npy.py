@@ -14,7 +14,7 @@ from typing import BinaryIO
 import numpy as np
 
 from .base import Array, FileError, ImageFile, native
-from .limits import check_claim
+from .limits import check_declared_size
 
 
 def read(path: Path, format: str) -> list[ImageFile]:
@@ -41,7 +41,7 @@ def open_mapped(path: Path, *, whole: bool = True) -> Array:
     stored = path.stat().st_size
     if n_bytes > stored - start or min(shape, default=1) < 0:
         raise FileError(f"claims {n_bytes} bytes of pixels in a file of {stored}: damaged")
-    check_claim(n_bytes, stored, whole=whole)
+    check_declared_size(n_bytes, stored, whole=whole)
     return np.lib.format.open_memmap(path, mode="r")
 
 
@@ -50,7 +50,7 @@ def guess_channel_axis(shape: Sequence[int]) -> int | None:
     return len(shape) - 1 if len(shape) in (3, 4) and shape[-1] == 3 else None
 
 
-def refuse(image: ImageFile, format: str) -> None:
+def check_supported(image: ImageFile, format: str) -> None:
     """Raise FileError if .npy cannot hold the image."""
     if image.alpha is not None:
         raise FileError(".npy holds no alpha channel; write to .png, .webp or .tif")

@@ -18,7 +18,7 @@ from PIL import Image
 from . import jpeg, png
 from .base import Array, FileError, ImageFile, native
 from .ifd import exif_with_software
-from .limits import check_claim, check_scans
+from .limits import check_declared_size, check_scans
 
 _LONGEST = {"JPEG": 65500, "WEBP": 16383}
 _WITH_ALPHA = ("PNG", "WEBP")
@@ -64,7 +64,7 @@ def _check_size(opened: Image.Image, depth: int, stored: int) -> None:
     samples = 4 if opened.mode in ("P", "PA") else len(opened.getbands())
     n_bytes = opened.width * opened.height * samples * max(depth, 8) // 8
     best = _BEST_COMPRESSION.get(str(opened.format), 1100) * (32 if packed else 1)
-    check_claim(n_bytes, stored, best=best)
+    check_declared_size(n_bytes, stored, best=best)
 
 
 def _metadata(opened: Image.Image) -> dict[str, Any]:
@@ -128,14 +128,14 @@ def _plain_mode(picture: Image.Image) -> Image.Image:
     raise FileError(f"has pixels of the kind {picture.mode!r}; save it as grey or RGB")
 
 
-def refuse(image: ImageFile, format: str) -> None:
+def check_supported(image: ImageFile, format: str) -> None:
     """Raise FileError if the format cannot hold the image."""
     if len(image.spatial) != 2:
         raise FileError(f"{format} holds one 2-D picture, got shape {image.pixels.shape}; use .tif")
     if image.n_channels not in (1, 3) and not (format == "JPEG" and image.is_cmyk):
         raise FileError(f"{format} holds grey or RGB, got {image.n_channels} channels; use .tif")
     if format == "PNG":
-        png.refuse(image)
+        png.check_supported(image)
     elif image.pixels.dtype != np.uint8:
         kinds = {1: "grey", 3: "RGB"}
         kind = f"{image.pixels.dtype} {kinds.get(image.n_channels, 'pixels')}"

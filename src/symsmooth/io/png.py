@@ -24,7 +24,7 @@ _KINDS = {(1, False): 0, (3, False): 2, (1, True): 4, (3, True): 6}  # channels,
 _OF_OLD_PIXELS = {b"tRNS", b"hIST", b"PLTE", b"IDAT", b"IHDR", b"IEND"}
 _OF_OLD_KIND = {b"bKGD", b"sBIT"}  # true only while colour type and depth are the same
 _KNOWN = set(b"cHRM gAMA iCCP sRGB cICP mDCV cLLI pHYs sPLT tIME oFFs pCAL sCAL sTER".split())
-_MOST_METADATA = 2**27
+_MAX_METADATA = 2**27
 _BAND = 2**21  # bytes that are filtered at a time
 
 Chunk = tuple[bytes, bytes]
@@ -51,7 +51,7 @@ def read_chunks(path: Path) -> dict[str, list[Chunk]]:
                 handle.seek(size + 4, 1)
                 continue
             total += size
-            if total > _MOST_METADATA:
+            if total > _MAX_METADATA:
                 raise FileError("has more metadata than is safe to open; save it as TIFF")
             body = handle.read(size)
             if len(body) == size and handle.read(4) == struct.pack(">I", zlib.crc32(kind + body)):
@@ -86,7 +86,7 @@ def _load_as(
     return np.array(opened)
 
 
-def refuse(image: ImageFile) -> None:
+def check_supported(image: ImageFile) -> None:
     """Raise FileError if the depth is not that of a PNG."""
     if image.pixels.dtype not in (np.uint8, np.uint16):
         kinds = {1: "grey", 3: "RGB"}

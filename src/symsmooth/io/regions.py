@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from .base import FileError, one_line, quietly
+from .base import FileError, one_line, suppress_warnings
 from .boxes import Box
 from .formats import format_of, module_of
 from .lock import Lock
@@ -75,7 +75,7 @@ def create_target(
                 remove(log)
                 make(part, source)
             begin(log, [about] if afresh else lines)
-            with quietly():
+            with suppress_warnings():
                 target: Target = open_made(file, part, log, resume or keep, source)
             return target.hold(lock)
         except BaseException:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .base import Array, FileError, channels_of, one_line, plain_axes, quietly
+from .base import Array, FileError, channels_of, one_line, plain_axes, suppress_warnings
 from .boxes import Box, check_box
-from .formats import module_of, sniff
+from .formats import detect_format, module_of
 
 
 class Source:
@@ -47,7 +47,7 @@ class Source:
     def read(self, box: Box) -> Array:
         """Return the pixels of a box, in native byte order."""
         try:
-            with quietly():
+            with suppress_warnings():
                 return np.array(self._pixels[check_box(box, self.shape)], dtype=self.dtype)
         except Exception as error:  # a damaged file can raise anything in a decoder
             raise FileError(f"{self.path}: cannot be read: {one_line(error)}") from error
@@ -88,10 +88,10 @@ def open_source(path: str | os.PathLike[str]) -> Source:
     file = Path(path)
     opener = {"TIFF": _open_tiff, "ZARR": _open_zarr, "NPY": _open_npy}
     try:
-        format = sniff(file)
+        format = detect_format(file)
         if format not in opener:
             raise FileError(f"is {format}, which cannot be read in pieces; save it as tiled TIFF")
-        with quietly():
+        with suppress_warnings():
             return opener[format](file)
     except FileError as error:
         raise FileError(f"{file}: {error}") from error

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .base import Array, FileError, one_line, put_in_place, replacing
+from .base import Array, FileError, atomic_write, commit, one_line
 from .boxes import Box, check_box
 from .formats import module_of
 from .ifd import add_software
@@ -98,7 +98,7 @@ class Target:
         except Exception as error:  # of the disk, or of tags that are damaged
             raise FileError(f"{self.path}: cannot be written: {one_line(error)}") from error
         self._check_identity()
-        put_in_place(self._part, Path(os.path.realpath(self.path)))
+        commit(self._part, Path(os.path.realpath(self.path)))
         self._log.unlink(missing_ok=True)
         self._over = True
         self.close()
@@ -328,7 +328,7 @@ def _key(box: Box) -> tuple[tuple[int, int], ...]:
 def begin(log: Path, lines: Sequence[dict[str, Any]]) -> None:
     """Write a log that is this run's from now on: what it is, then what was done before."""
     first = {**lines[0], "run": secrets.token_hex(8)}
-    with replacing(log) as handle:
+    with atomic_write(log) as handle:
         handle.write(b"".join(json.dumps(line).encode() + b"\n" for line in [first, *lines[1:]]))
 
 

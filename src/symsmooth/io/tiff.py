@@ -188,7 +188,7 @@ def _split(pixels: Array, details: dict[str, Any], format: str) -> ImageFile:
     return ImageFile(colour, axis, alpha, format, details, axes)
 
 
-def refuse(image: ImageFile, format: str) -> None:
+def check_supported(image: ImageFile, format: str) -> None:
     """Raise FileError if TIFF cannot hold the image."""
     if image.pixels.dtype.kind not in "uif" or image.pixels.dtype.itemsize > 8:
         raise FileError(f"TIFF holds integers and floats up to 64 bits, got {image.pixels.dtype}")

@@ -16,7 +16,7 @@ import tifffile
 
 from .base import FileError
 from .ifd import check_directories
-from .limits import check_claim, check_scans, check_stream
+from .limits import check_declared_size, check_scans, check_stream
 from .segments import count_segments, segment_bytes
 
 JPEG = (6, 7)  # its two compression tags
@@ -76,9 +76,9 @@ def checked_series(tiff: tifffile.TiffFile, *, whole: bool = True) -> list[Any]:
     for level in levels:
         if int(level.keyframe.planarconfig) not in PLANAR:
             raise FileError("says nothing known of how its samples are stored: damaged")
-        check_claim(level.nbytes, size, piece=segment_bytes(level.keyframe), whole=False)
+        check_declared_size(level.nbytes, size, piece=segment_bytes(level.keyframe), whole=False)
         _check_pages(level, size)
-    check_claim(sum(level.nbytes for level in levels), size, whole=whole)
+    check_declared_size(sum(level.nbytes for level in levels), size, whole=whole)
     for level in levels:
         _check_segments(level, tiff.filehandle)
     return found

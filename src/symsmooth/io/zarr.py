@@ -19,7 +19,7 @@ import numpy as np
 import zarr
 
 from .base import FileError, ImageFile, channels_of, native, plain_axes
-from .limits import Survey, amount, check_claim, check_pieces, name_inside, survey
+from .limits import Survey, amount, check_declared_size, check_pieces, name_inside, survey
 from .npy import guess_channel_axis
 from .pyramid import build, how_reduced
 from .unpacking import bound_unpacking
@@ -53,7 +53,7 @@ def find_images(path: Path, *, whole: bool = True) -> list[tuple[list[str], str]
         root = zarr.open_group(str(path), mode="r", use_consolidated=False)
         images = list(_walk(path, root, ""))
     claimed = sum(_check_levels(path, names, files) for names, _ in images)
-    check_claim(claimed, amount(files, "")[1], whole=whole)
+    check_declared_size(claimed, amount(files, "")[1], whole=whole)
     return images
 
 
@@ -134,7 +134,7 @@ def _check_array(array: Any, files: int, stored: int) -> None:
     coders = getattr(array.metadata, "filters", None) or ()  # of version 2
     if any(getattr(coder, "codec_id", "") == "pickle" for coder in coders):
         raise FileError("is coded with pickle, which can run any code; save it with another filter")
-    check_claim(int(array.nbytes), stored, piece=_piece(array), whole=False)
+    check_declared_size(int(array.nbytes), stored, piece=_piece(array), whole=False)
     check_pieces(int(array.nchunks), files, stored, sharded=array.shards is not None)
 
 
@@ -154,7 +154,7 @@ def pyramid(path: Path, names: Sequence[str]) -> Any:
     return how_reduced(large, small)
 
 
-def refuse(image: ImageFile, format: str) -> None:
+def check_supported(image: ImageFile, format: str) -> None:
     """Raise FileError if Zarr cannot hold the image."""
     if image.alpha is not None:
         raise FileError("Zarr holds no alpha channel; write to .png, .webp or .tif")

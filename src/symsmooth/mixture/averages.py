@@ -17,7 +17,9 @@ from .em import NO_ROWS, NOTHING, GaussianMixture, MixtureFit, Neighbourhood, cl
 class ClusterAverages:
     """What each cluster's members say of the noisy image."""
 
-    answers: Float  # [x, mu^(r)]_i = sum_j gamma_ij [x_j, y_j] / sum_j gamma_ij, whitened: (k, p)
+    cluster_estimates: (
+        Float  # [x, mu^(r)]_i = sum_j gamma_ij [x_j, y_j] / sum_j gamma_ij, whitened: (k, p)
+    )
     divergence: float  # div(u) for one channel, eq. (div vu) with gamma held fixed
 
 
@@ -35,23 +37,25 @@ def cluster_averages(
     div(u) = sum_i (sum_j gamma_ij^2) / (sum_j gamma_ij): the trace of the paper's eq. (div vu).
     """
     target = whiten(noisy, features.patch_size, features.h_s, features.h_r)
-    answers, tail, _, _ = cluster_sums(features, target, mixture, near, pool, weight, 1, "averages")
+    cluster_estimates, tail, _, _ = cluster_sums(
+        features, target, mixture, near, pool, weight, 1, "averages"
+    )
     mass = np.maximum(tail[:, 0], np.float32(1e-20))
-    answers /= mass[:, None]
-    answers += mixture.means
-    return ClusterAverages(answers, float(np.sum(tail[:, 1] / mass, dtype=np.float64)))
+    cluster_estimates /= mass[:, None]
+    cluster_estimates += mixture.means
+    return ClusterAverages(cluster_estimates, float(np.sum(tail[:, 1] / mass, dtype=np.float64)))
 
 
-def average_answers(
+def aggregate_means(
     features: Features,
     mixture: GaussianMixture,
     near: Neighbourhood,
-    answers: Float,
+    cluster_estimates: Float,
     pool: Pool,
 ) -> Float:
     """Return u = (1/d) sum_j P_j^T w_j, w_j = sum_i gamma_ij answers_i (eqs. vwj and vu).
 
-    answers (k, p) are whitened, as the mixture's means are; u is not.
+    cluster_estimates (k, p) are whitened, as the mixture's means are; u is not.
     """
     log2_proportions = mixture.log2_proportions
     total = np.zeros(features.padded.size, np.float32)
@@ -63,7 +67,7 @@ def average_answers(
         em.em_strip(
             features.pixels, NOTHING, features.strides, features.offsets, features.n_dims,
             features.inv_hs, boxes, pointers, ids, mixture.means, log2_proportions, NOTHING,
-            1, 0, NO_ROWS, NO_ROWS, NOTHING, answers, estimates,
+            1, 0, NO_ROWS, NO_ROWS, NOTHING, cluster_estimates, estimates,
         )  # fmt: skip
         start = int(np.dot(boxes[0, ::2], features.strides))
         stop = int(np.dot(boxes[-1, 1::2] - 1, features.strides)) + int(features.offsets[-1]) + 1
@@ -86,4 +90,6 @@ def average_members(
 ) -> tuple[Float, float]:
     """Answer with the cluster's mean: GSF.  Return u (*spatial, channels) and div(u)."""
     own = cluster_averages(features, fit.mixture, fit.near, noisy, pool, weight=weight)
-    return average_answers(features, fit.mixture, fit.near, own.answers, pool), own.divergence
+    return aggregate_means(
+        features, fit.mixture, fit.near, own.cluster_estimates, pool
+    ), own.divergence

@@ -21,7 +21,7 @@ from ..core.patches import Features
 from ..core.tiles import Tiling, tiling
 
 REACH = 4.0  # a tile first meets clusters within REACH * h_s: their weight beyond is below exp(-8)
-LEAST_MASS = 0.01  # pixels of a tile that a cluster must hold for the tile to remember it
+MIN_MASS = 0.01  # pixels of a tile that a cluster must hold for the tile to remember it
 NOTHING = np.empty(0, np.float32)
 NO_ROWS = np.empty((0, 0), np.float32)
 _TINY_MASS = 1e-3  # a cluster with less mass than this is empty: it keeps its mean
@@ -106,9 +106,9 @@ def neighbourhood(
         radius *= 2
 
 
-def prune(near: Neighbourhood, tile_mass: Float, least: float = LEAST_MASS) -> Neighbourhood:
-    """Keep the clusters that hold more than ``least`` pixels of a tile (all, if none does)."""
-    keep = tile_mass > least
+def prune(near: Neighbourhood, tile_mass: Float, min_mass: float = MIN_MASS) -> Neighbourhood:
+    """Keep the clusters that hold more than ``min_mass`` pixels of a tile (all, if none does)."""
+    keep = tile_mass > min_mass
     kept = np.concatenate([[0], np.cumsum(keep)])[near.pointers]
     alone = np.diff(kept) == 0
     if alone.any():
@@ -124,17 +124,17 @@ def e_step(
     pool: Pool,
     *,
     weight: Float | None = None,
-    thin: int = 1,
+    subsample: int = 1,
     stage: str = "clusters",
 ) -> EStep:
     """Compute responsibilities (eq. em,gamma) tile by tile and keep their sums.
 
-    ``thin`` > 1 looks at every thin-th pixel only (a quincunx for 2).
+    ``subsample`` > 1 looks at every subsample-th pixel only (a quincunx for 2).
     """
     shift, tail, likelihood, tile_mass = cluster_sums(
-        features, None, mixture, near, pool, weight, thin, stage
+        features, None, mixture, near, pool, weight, subsample, stage
     )
-    points = max(features.n_pixels / thin, 1.0)
+    points = max(features.n_pixels / subsample, 1.0)
     mean_likelihood = likelihood / points / float(LOG2E)
     return EStep(shift, tail[:, 0], tail[:, 1], mean_likelihood, tile_mass)
 
@@ -146,7 +146,7 @@ def cluster_sums(
     near: Neighbourhood,
     pool: Pool,
     weight: Float | None,
-    thin: int,
+    subsample: int,
     stage: str,
 ) -> tuple[Float, Float, float, Float]:
     """Sum the points of ``target`` (None: the same) over the clusters; see _kernels.em.em_strip."""
@@ -164,7 +164,7 @@ def cluster_sums(
         likelihood = em.em_strip(
             features.pixels, target_pixels, features.strides, features.offsets, features.n_dims,
             features.inv_hs, boxes, pointers, ids, mixture.means, log2_proportions, point_weight,
-            thin, first, shift, tail, tile_mass[at : at + len(ids)], NO_ROWS, NO_ROWS,
+            subsample, first, shift, tail, tile_mass[at : at + len(ids)], NO_ROWS, NO_ROWS,
         )  # fmt: skip
         return first, shift, tail, likelihood
 
@@ -246,23 +246,25 @@ def fit_mixture(
     tol: float = 1e-3,
     update_proportions: bool = True,
     weight: Float | None = None,
-    thin: int = 1,
+    subsample: int = 1,
     reach: float = REACH,
-    least_mass: float = LEAST_MASS,
+    min_mass: float = MIN_MASS,
 ) -> MixtureFit:
     """Run EM (Algorithm 2) until the mean log-likelihood gains less than tol.
 
-    After each step a tile forgets the clusters that hold less than ``least_mass`` of its pixels.
+    After each step a tile forgets the clusters that hold less than ``min_mass`` of its pixels.
     delta(k) belongs to the responsibilities of the last E-step.
     """
     mixture, history, delta, converged = start, [], np.inf, False
     near = neighbourhood(features, mixture, reach)
     for iteration in range(max_iter):
         stage = f"clusters, step {iteration + 1} of {max_iter}"
-        step = e_step(features, mixture, near, pool, weight=weight, thin=thin, stage=stage)
+        step = e_step(
+            features, mixture, near, pool, weight=weight, subsample=subsample, stage=stage
+        )
         delta = deviation(step)
         mixture = m_step(mixture, step, update_proportions=update_proportions)
-        near = prune(near, step.tile_mass, least_mass / thin)
+        near = prune(near, step.tile_mass, min_mass / subsample)
         history.append(step.log_likelihood)
         if len(history) > 1 and history[-1] - history[-2] < tol:
             converged = True

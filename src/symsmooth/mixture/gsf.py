@@ -21,7 +21,7 @@ from ..core.options import check_at_least_one, check_odd, check_positive, make_r
 from ..core.parallel import Pool, Progress
 from ..core.patches import whiten
 from ..noise import resolve_sigma
-from .averages import average_answers, average_members, cluster_averages
+from .averages import aggregate_means, average_members, cluster_averages
 from .em import GaussianMixture, MixtureFit, fit_mixture, initial_mixture
 from .figures import flat_view, gsf_figure
 from .selection import SecantSearch, Sure, blend, choose_clusters
@@ -31,12 +31,12 @@ from .selection import SecantSearch, Sure, blend, choose_clusters
 # +.02/+.04/+.03 dB, 2.6: -.09/-.09/-.06; 2.8 with exponent 0.4: -.03/+.01/+.02.
 _SPREAD, _SPREAD_POWER = 2.2, 1.0 / 3.0
 _REFINE = 6  # clusters of pass 2 for one of pass 1; 4: -.08/-.13/-.06 dB, 8: +.04/+.05/+.04
-_FEWEST_MEMBERS = 3  # pixels for one cluster of pass 2, at least; 5: -.10 dB at sigma 20
+_MIN_MEMBERS = 3  # pixels for one cluster of pass 2, at least; 5: -.10 dB at sigma 20
 # EM steps of pass 1: few where clusters are many and steps costly.  Always 6: -.02/-.06/-.11 dB against
 # always 15.  Pass 2 starts from a pilot: one step, on a quincunx, with clusters within 1.5 h_s.
-_FEWEST_STEPS, _MOST_STEPS, _STEPS_PER_DENSITY = 6, 15, 0.15
-_BRIEF: dict[str, Any] = {"max_iter": 1, "thin": 2, "reach": 1.5}
-_THOROUGH = _MOST_STEPS  # when k of pass 2 is the user's, and may be small
+_MIN_STEPS, _MAX_STEPS, _STEPS_PER_DENSITY = 6, 15, 0.15
+_BRIEF: dict[str, Any] = {"max_iter": 1, "subsample": 2, "reach": 1.5}
+_THOROUGH = _MAX_STEPS  # when k of pass 2 is the user's, and may be small
 _BLOCK_PIXELS = 2048 * 2048  # a larger picture is done in blocks of at most so many pixels
 _HALO = 3.0  # blocks overlap by so many h_s on each side
 
@@ -237,7 +237,7 @@ def fit_gsf(
     if noise == 0.0:
         return _nothing_to_do(picture, h_s)
     spread = noise if h_r is None else h_r / picture.scale
-    n = picture.usable.size
+    n = picture.observed.size
     with Pool(workers, progress) as pool:
         search = None
         if n_clusters is None:
@@ -297,7 +297,7 @@ def _plan_second_pass(
         return replace(
             plan, refined_density=density, refined_h_r=h_r, refining={"max_iter": _THOROUGH}
         )
-    density = max(plan.density, min(_REFINE * plan.density, 1.0 / _FEWEST_MEMBERS))
+    density = max(plan.density, min(_REFINE * plan.density, 1.0 / _MIN_MEMBERS))
     return replace(plan, refined_density=density, refined_h_r=h_r, refining=_BRIEF)
 
 
@@ -319,9 +319,9 @@ def _learn(
     features = whiten(noisy, plan.patch_size, plan.h_s, plan.h_r)
     n = features.n_pixels
     start = initial_mixture(features, max(1, round(plan.density * n)), rng)
-    steps = int(np.clip(round(_STEPS_PER_DENSITY / plan.density), _FEWEST_STEPS, _MOST_STEPS))
+    steps = int(np.clip(round(_STEPS_PER_DENSITY / plan.density), _MIN_STEPS, _MAX_STEPS))
     first = fit_mixture(features, start, pool, max_iter=steps, weight=weight)
-    pilot = average_answers(features, first.mixture, first.near, first.mixture.means, pool)
+    pilot = aggregate_means(features, first.mixture, first.near, first.mixture.means, pool)
     if plan.refined_density is None:
         own = cluster_averages(features, first.mixture, first.near, noisy, pool, weight=weight)
         return _Learned(pilot, pilot, own.divergence / n, first, first)
@@ -337,8 +337,8 @@ def _learn_in_blocks(
 ) -> _Learned:
     """Run the passes block by block if the picture is large; blocks overlap and are blended."""
     weight = None
-    if picture.valid is not None:  # the share of each patch that was observed
-        weight = scipy.ndimage.uniform_filter(picture.usable, plan.patch_size, mode="reflect")
+    if picture.mask is not None:  # the share of each patch that was observed
+        weight = scipy.ndimage.uniform_filter(picture.observed, plan.patch_size, mode="reflect")
     halo = int(np.ceil(_HALO * plan.h_s)) + plan.patch_size
     blocks = cover(picture.spatial, _BLOCK_PIXELS, halo)
     if len(blocks) == 1:
@@ -353,13 +353,13 @@ def _learn_in_blocks(
         block.add_to(pilot, learned.pilot)
         block.add_to(average, learned.average)
         divergence += learned.divergence * float(block.ramp.sum(dtype=np.float64))
-    divergence /= picture.usable.size
+    divergence /= picture.observed.size
     return replace(learned, pilot=pilot, average=average, divergence=divergence)
 
 
 def _sure(picture: Picture, learned: _Learned, sigma: float, coverage: int) -> Sure:
     """Return SURE of u over the observed pixels."""
-    observed = picture.usable
+    observed = picture.observed
     square = ((learned.average - picture.noisy) ** 2).mean(axis=-1)
     square *= observed
     residual = float(square.sum(dtype=np.float64) / observed.sum(dtype=np.float64))
@@ -370,7 +370,7 @@ def _nothing_to_do(picture: Picture, h_s: float) -> GSFResult:
     """Return the image itself: without noise every pixel is its own cluster."""
     same = picture.in_units(picture.noisy)
     empty = GaussianMixture(np.empty((0, 0), np.float32), np.empty(0, np.float32))
-    n = picture.usable.size
+    n = picture.observed.size
     return GSFResult(
         image=picture.restore(picture.noisy), pilot=same, average=same, sigma=0.0, n_clusters=n,
         refined_clusters=n, h_s=h_s, h_r=0.0, refined_h_r=0.0, fidelity=0.0,

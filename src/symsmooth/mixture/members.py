@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._kernels import members as kernels_of_members
+from .._kernels import members as kernels
 from ..core.image import Array, Float
 from ..core.parallel import Pool
 from ..core.patches import Features, strides_of
 from .em import GaussianMixture, Neighbourhood
 
-_LEAST_SHARE = 0.01  # a patch is no member of a cluster that has less of it
+_MIN_SHARE = 0.01  # a patch is no member of a cluster that has less of it
 
 
 _BANDS = 8  # pieces in which lists of members are made
@@ -36,42 +36,42 @@ class Members:
         return [(first, min(first + size, k)) for first in range(0, k, size)]
 
 
-def find_members(
+def assign_patches(
     features: Features,
     mixture: GaussianMixture,
     near: Neighbourhood,
     pool: Pool,
     *,
-    most: int,
-    temper: float,
+    max_clusters: int,
+    temperature: float,
     weight: Float | None = None,
 ) -> Members:
-    """Give each patch to its ``most`` strongest clusters, with weights exp(temper log gamma).
+    """Give each patch to its ``max_clusters`` strongest clusters, with weights exp(temperature log gamma).
 
-    temper < 1 makes clusters overlap: more samples for a covariance, several estimates for a pixel.
+    temperature < 1 makes clusters overlap: more samples for a covariance, several estimates for a pixel.
     """
     n = features.n_pixels
-    clusters = np.zeros((n, most), np.int32)
-    weights = np.zeros((n, most), np.float32)
+    clusters = np.zeros((n, max_clusters), np.int32)
+    weights = np.zeros((n, max_clusters), np.float32)
     log2_proportions = mixture.log2_proportions
 
     def run(strip: slice) -> None:
-        kernels_of_members.strongest_strip(
+        kernels.strongest_strip(
             features.pixels, features.strides, features.offsets, features.n_dims, features.inv_hs,
-            *near.of(strip), mixture.means, log2_proportions, np.float32(temper), _LEAST_SHARE,
+            *near.of(strip), mixture.means, log2_proportions, np.float32(temperature), _MIN_SHARE,
             features.grid, clusters, weights,
         )  # fmt: skip
 
     for _ in pool.map(run, near.tiles.strips, "members"):
         pass
     if weight is not None:
-        weights *= np.maximum(weight.reshape(-1, 1), np.float32(2 * _LEAST_SHARE))
-    least = np.float32(0.0 if weight is not None else _LEAST_SHARE)
-    return _turn_around(features, clusters, weights, least, mixture.n_clusters, pool)
+        weights *= np.maximum(weight.reshape(-1, 1), np.float32(2 * _MIN_SHARE))
+    min_share = np.float32(0.0 if weight is not None else _MIN_SHARE)
+    return _invert_assignment(features, clusters, weights, min_share, mixture.n_clusters, pool)
 
 
-def _turn_around(
-    features: Features, clusters: Array, weights: Float, least: np.float32, k: int, pool: Pool
+def _invert_assignment(
+    features: Features, clusters: Array, weights: Float, min_share: np.float32, k: int, pool: Pool
 ) -> Members:
     """Turn clusters of each patch (n, m) into patches of each cluster, in bands of patches."""
     n = len(clusters)
@@ -80,7 +80,7 @@ def _turn_around(
 
     def count(band: int) -> None:
         at = bands[band]
-        kernels_of_members.count_members(clusters[at], weights[at], least, counts[band])
+        kernels.count_members(clusters[at], weights[at], min_share, counts[band])
 
     for _ in pool.map(count, range(len(bands)), "members"):
         pass
@@ -91,8 +91,8 @@ def _turn_around(
 
     def fill(band: int) -> None:
         at = bands[band]
-        kernels_of_members.list_members(
-            clusters[at], weights[at], least, features.grid, steps, at.start, places[band],
+        kernels.list_members(
+            clusters[at], weights[at], min_share, features.grid, steps, at.start, places[band],
             corners, shares,
         )  # fmt: skip
 

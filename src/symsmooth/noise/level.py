@@ -154,9 +154,9 @@ def sample_patches(picture: Picture, channel: int) -> Array:
     windows = np.lib.stride_tricks.sliding_window_view(plane, (side_y, side_x), axis=(-2, -1))
     count = int(np.prod(windows.shape[:-2]))
     picks = np.arange(count)
-    if picture.valid is not None:
+    if picture.mask is not None:
         whole = np.lib.stride_tricks.sliding_window_view(
-            picture.valid, (side_y, side_x), axis=(-2, -1)
+            ~picture.mask, (side_y, side_x), axis=(-2, -1)
         ).all(axis=(-2, -1))
         if whole.any():
             picks = np.flatnonzero(whole)

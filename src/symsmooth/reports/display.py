@@ -20,8 +20,8 @@ _QUALITIES: tuple[tuple[int | None, int | None], ...] = (
     (95, 85),
     (88, 70),
 )
-_MOST_SHOWN = 2**21  # pixels of a picture that is shown whole
-_LEAST_SIDE = 16  # nothing is made smaller than this
+_MAX_SHOWN = 2**21  # pixels of a picture that is shown whole
+_MIN_SIDE = 16  # nothing is made smaller than this
 _BUDGET = 13_000_000  # characters of all pictures of a page
 
 
@@ -61,7 +61,7 @@ def display_range(pixels: Array) -> Range:
 
 def reduction(height: int, width: int) -> int:
     """Return by what whole number the sides are divided so that a picture can be shown whole."""
-    return int(np.ceil(np.sqrt(height * width / _MOST_SHOWN)))
+    return int(np.ceil(np.sqrt(height * width / _MAX_SHOWN)))
 
 
 def reduce(pixels: Array, factor: int) -> Array:
@@ -114,7 +114,7 @@ def encode(
                 progress("pictures", number, len(keys))
                 if key not in made:
                     made[key] = webp_uri(every[key[0]], key[1])
-            small = max(every[0].shape[:2]) <= _LEAST_SIDE
+            small = max(every[0].shape[:2]) <= _MIN_SIDE
             if small or sum(len(made[key]) for key in keys) <= budget:
                 uris = [made[key] for key in keys]
                 told = _told(quality, noise_quality, every[0].shape, pictures[0].shape)

@@ -26,7 +26,7 @@ PATCH = 5
 H_S = 10.0
 WEAK = 0.1  # a friend whose weight W_ij is below this (its own is 1) is a weak one
 _REACH = 1.5  # h_s within which clusters are looked for, as in GSF's second pass
-_LEAST = 1e-3  # responsibilities below this are not looked at
+_MIN_SHARE = 1e-3  # responsibilities below this are not looked at
 _CHROMA, _PERIOD = 0.30, 8.0 * H_S  # how strong hues are, and after how many pixels they return
 
 
@@ -109,14 +109,14 @@ def learn(
     guide = ((pilot - picture.offset) / picture.scale).astype(np.float32)
     features = whiten(guide, PATCH, H_S, result.refined_h_r / picture.scale)
     near = neighbourhood(features, result.mixture, _REACH)
-    gamma = responsibilities(features, result.mixture, near, _LEAST).tocsc()
-    gamma.data /= np.repeat(np.maximum(gamma.sum(axis=0), _LEAST), np.diff(gamma.indptr))
+    gamma = responsibilities(features, result.mixture, near, _MIN_SHARE).tocsc()
+    gamma.data /= np.repeat(np.maximum(gamma.sum(axis=0), _MIN_SHARE), np.diff(gamma.indptr))
     centres, patches = _means(features, result, picture.offset, picture.scale)
     spatial = noisy.shape[:2]
     paints = _paints(result.mixture.means[:, :2] * np.float32(H_S), centres, sigma)
     mass = gamma.sum(axis=1)
     entropy = -np.add.reduceat(
-        gamma.data * np.log(np.maximum(gamma.data, _LEAST)), gamma.indptr[:-1]
+        gamma.data * np.log(np.maximum(gamma.data, _MIN_SHARE)), gamma.indptr[:-1]
     )
     with Pool(workers, progress) as pool:
         popularity, friends = _friends(picture.noisy, guide, sigma / picture.scale, pool)

@@ -12,12 +12,14 @@ import gradio as gr
 from ..methods import METHODS
 from . import html
 from .examples import EXAMPLES
-from .handlers import LEAST, LOOKED, MOST, SHOWN, Desk
+from .handlers import LOOKED, MAX_METHODS, MIN_METHODS, SHOWN, Handlers
 
 _QUALITIES = ["preview", "fast", "balanced", "best"]
 _ENDINGS = [".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff",
             ".fits", ".fit", ".fts", ".npy"]  # fmt: skip
-_EVENTS = 10_000  # at once: every open tab has one that lasts (Desk.stay), gradio's 40 is too few
+_EVENTS = (
+    10_000  # at once: every open tab has one that lasts (Handlers.stay), gradio's 40 is too few
+)
 _FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "DejaVu Sans", "sans-serif"]
 # Before a run: where does one look?  On a phone, bring what comes of it into view.
 _WHERE = (
@@ -29,7 +31,7 @@ _SEE = (
 )
 
 
-def make_page(desk: Desk, most_bytes: int) -> tuple[gr.Blocks, dict[str, Any]]:
+def make_page(desk: Handlers, max_bytes: int) -> tuple[gr.Blocks, dict[str, Any]]:
     """Return the page and how it looks."""
     with gr.Blocks(title="symsmooth", analytics_enabled=False) as page:
         gr.HTML(
@@ -38,7 +40,7 @@ def make_page(desk: Desk, most_bytes: int) -> tuple[gr.Blocks, dict[str, Any]]:
         )
         with gr.Row():
             with gr.Column(scale=1, min_width=300, elem_id="controls"):
-                parts = _controls(most_bytes)
+                parts = _controls(max_bytes)
             with gr.Column(scale=3, min_width=320, elem_id="stage"):
                 parts |= _stage()
         _connect(page, desk, parts)
@@ -47,10 +49,10 @@ def make_page(desk: Desk, most_bytes: int) -> tuple[gr.Blocks, dict[str, Any]]:
     return page, {"theme": _theme(), "css": (files(__package__) / "page.css").read_text("utf-8")}
 
 
-def _controls(most_bytes: int) -> dict[str, Any]:
+def _controls(max_bytes: int) -> dict[str, Any]:
     """Make the controls, in the order in which they are used."""
     c: dict[str, Any] = {}
-    limit = f"{most_bytes / 2**20:.4g} MB"
+    limit = f"{max_bytes / 2**20:.4g} MB"
     c["drop"] = gr.File(
         label=f"Picture, up to {limit}", file_types=_ENDINGS, height=140, elem_id="drop"
     )
@@ -65,7 +67,7 @@ def _controls(most_bytes: int) -> dict[str, Any]:
             c["methods"] = gr.CheckboxGroup(
                 [*METHODS],
                 value=["denoise", "nlm"],
-                label=f"{LEAST} to {MOST} methods",
+                label=f"{MIN_METHODS} to {MAX_METHODS} methods",
                 elem_id="methods",
             )
             c["clean"] = gr.File(
@@ -119,7 +121,7 @@ def _summary(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _connect(page: gr.Blocks, desk: Desk, c: dict[str, Any]) -> None:
+def _connect(page: gr.Blocks, desk: Handlers, c: dict[str, Any]) -> None:
     """Say what happens when a control is used."""
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     looked, shown = [c[name] for name in LOOKED], [c[name] for name in SHOWN]

@@ -19,10 +19,10 @@ from . import html, tasks
 from .crew import Crew
 from .examples import write_example
 from .runs import Run
-from .sessions import Visit, VisitError, Visits
+from .sessions import Session, SessionError, Sessions
 from .uploads import Uploads
 
-LEAST, MOST = 2, 4  # methods that are compared
+MIN_METHODS, MAX_METHODS = 2, 4  # methods that are compared
 _TICK = 0.15  # seconds between two looks at a run
 _PAUSE = 0.35  # seconds a slider must rest before its run begins
 _LOG = logging.getLogger(__name__)
@@ -35,12 +35,12 @@ SHOWN = ("viewer", "status", "downloads", "cancel")
 LOOKED = ("drop", "example", "found", "sigma", "estimated", *SHOWN, "clean_told")
 
 
-class Desk:
+class Handlers:
     """What the controls do, for every visitor.
 
     Parameters
     ----------
-    visits, uploads
+    sessions, uploads
         Whose files are whose.
     readers, runners : Crew
         Who looks at pictures, and who runs methods.
@@ -49,27 +49,32 @@ class Desk:
     """
 
     def __init__(
-        self, visits: Visits, uploads: Uploads, readers: Crew, runners: Crew, workers: int | None
+        self,
+        sessions: Sessions,
+        uploads: Uploads,
+        readers: Crew,
+        runners: Crew,
+        workers: int | None,
     ) -> None:
-        self.visits, self.uploads = visits, uploads
+        self.sessions, self.uploads = sessions, uploads
         self.readers, self.runners, self.workers = readers, runners, workers
-        self.most_bytes = tasks.UNPACKED * uploads.limits.most_bytes
+        self.max_bytes = tasks.UNPACKED * uploads.limits.max_bytes
 
-    def known(self, request: gr.Request) -> Visit | None:
-        """Return the visit of whoever asks, if it has brought a picture."""
-        return self.visits.known(request.cookies, request.session_hash)
+    def known(self, request: gr.Request) -> Session | None:
+        """Return the session of whoever asks, if it has brought a picture."""
+        return self.sessions.known(request.cookies, request.session_hash)
 
-    def begin(self, request: gr.Request) -> Visit:
-        """Return the visit of whoever brings a picture."""
+    def begin(self, request: gr.Request) -> Session:
+        """Return the session of whoever brings a picture."""
         address = request.client.host if request.client else ""
-        visit = self.visits.of(request.cookies, request.session_hash, address)
-        self.uploads.check_room(visit.folder)
-        return visit
+        session = self.sessions.of(request.cookies, request.session_hash, address)
+        self.uploads.check_room(session.folder)
+        return session
 
     async def drop(self, file: File, request: gr.Request) -> AsyncIterator[Looked]:
         """Take a picture that was uploaded and look into it."""
         async for shown in self._look(
-            request, "", lambda visit: (self._take(visit, file, "dropped"), None)
+            request, "", lambda session: (self._take(session, file, "dropped"), None)
         ):
             yield shown
 
@@ -77,36 +82,36 @@ class Desk:
         """Take an example, and what it was before noise came."""
         if name:
             async for shown in self._look(
-                request, name, lambda visit: write_example(name, visit.new_folder("example"))
+                request, name, lambda session: write_example(name, session.new_folder("example"))
             ):
                 yield shown
 
     async def _look(
-        self, request: gr.Request, example: str, take: Callable[[Visit], tuple[Path, Path | None]]
+        self, request: gr.Request, example: str, take: Callable[[Session], tuple[Path, Path | None]]
     ) -> AsyncIterator[Looked]:
         """Look into a picture and tell what was found."""
-        visit = place = None
+        session = place = None
         yield _look_told(html.told("Looking at the picture", "plain"))
         try:
-            visit = self.begin(request)
-            path, clean = await asyncio.to_thread(take, visit)
+            session = self.begin(request)
+            path, clean = await asyncio.to_thread(take, session)
             place = path.parent
-            picture, page = await self._read(visit, tasks.look, path)
+            picture, page = await self._read(session, tasks.look, path)
         except Cancelled:  # another picture came in its place, or the tab was closed
             yield _look_told(gr.skip())
             return
         except Exception as error:
-            yield _look_told(html.told(_message(error, visit), "bad"))
+            yield _look_told(html.told(_message(error, session), "bad"))
             return
         else:
-            visit.asked += 1  # what runs is of no interest any more
-            visit.stop()
-            visit.picture, visit.reference = picture, clean
-            visit.files.clear()
-            visit.show(page)
+            session.asked += 1  # what runs is of no interest any more
+            session.stop()
+            session.picture, session.reference = picture, clean
+            session.files.clear()
+            session.show(page)
         finally:
-            if visit is not None and place is not None:
-                visit.tidy(place)
+            if session is not None and place is not None:
+                session.tidy(place)
         found = picture.found.level
         top = _round_up(4 * found or picture.reach / 10)
         level = round(found / top * 400) * top / 400
@@ -116,7 +121,7 @@ class Desk:
             html.noise_of(picture),
             gr.update(maximum=top, step=top / 400, value=level),
             True,
-            html.viewer(visit),
+            html.viewer(session),
             html.told("Ready. Choose a method and press Denoise.", "plain"),
             "",
             gr.update(interactive=False),
@@ -125,34 +130,34 @@ class Desk:
 
     async def reference(self, file: File, request: gr.Request) -> tuple[None, Any]:
         """Take the picture without noise, if it is known."""
-        visit = path = None
+        session = path = None
         try:
-            visit = self.begin(request)
-            path = self._take(visit, file, "reference")
-            await self._read(visit, tasks.look_at_reference, path)
-            visit.reference = path
+            session = self.begin(request)
+            path = self._take(session, file, "reference")
+            await self._read(session, tasks.look_at_reference, path)
+            session.reference = path
         except Cancelled:
             return None, gr.skip()
         except Exception as error:
-            return None, html.told(_message(error, visit), "bad")
+            return None, html.told(_message(error, session), "bad")
         finally:
-            if visit is not None and path is not None:
-                visit.tidy(path.parent)
+            if session is not None and path is not None:
+                session.tidy(path.parent)
         return None, html.reference(path)
 
-    def _take(self, visit: Visit, file: File, kind: str) -> Path:
-        """Move an uploaded file to where only its visit reaches it."""
+    def _take(self, session: Session, file: File, kind: str) -> Path:
+        """Move an uploaded file to where only its session reaches it."""
         token = None if file is None else file.get("path")
-        return self.uploads.take(visit.owner, token, lambda name: visit.place(name, kind))
+        return self.uploads.take(session.owner, token, lambda name: session.place(name, kind))
 
-    async def _read(self, visit: Visit, work: Callable[..., Any], path: Path) -> Any:
+    async def _read(self, session: Session, work: Callable[..., Any], path: Path) -> Any:
         """Have a file looked at, in place of one that is being looked at in the same way."""
-        if work in visit.readings:
-            visit.readings[work].stop()
+        if work in session.readings:
+            session.readings[work].stop()
         seconds = tasks.READING_SECONDS + path.stat().st_size / tasks.READING_BYTES
-        run = self.readers.submit(work, path, self.most_bytes, group=visit.group, seconds=seconds)
-        visit.readings[work] = run
-        if not visit.here:  # it ended while the file was taken
+        run = self.readers.submit(work, path, self.max_bytes, group=session.group, seconds=seconds)
+        session.readings[work] = run
+        if not session.here:  # it ended while the file was taken
             run.stop()
         while not run.finished:
             await asyncio.sleep(_TICK / 3)
@@ -163,7 +168,7 @@ class Desk:
         looking: str, request: gr.Request,
     ) -> AsyncIterator[Shown]:  # fmt: skip
         """Run a method, on what one looks at and then on the whole."""
-        asked = tasks.Asked(method, quality, None if estimated else sigma, strength, looking)
+        asked = tasks.RunRequest(method, quality, None if estimated else sigma, strength, looking)
         async for shown in self._run(request, 0.0, tasks.denoise, asked):
             yield shown
 
@@ -172,7 +177,7 @@ class Desk:
         looking: str, request: gr.Request,
     ) -> AsyncIterator[Shown]:  # fmt: skip
         """Run again once a slider rests."""
-        asked = tasks.Asked(method, quality, None if estimated else sigma, strength, looking)
+        asked = tasks.RunRequest(method, quality, None if estimated else sigma, strength, looking)
         async for shown in self._run(request, _PAUSE, tasks.denoise, asked):
             yield shown
 
@@ -182,85 +187,87 @@ class Desk:
     ) -> AsyncIterator[Shown]:  # fmt: skip
         """Put methods side by side."""
         names = [name for name in METHODS if name in names]
-        if not LEAST <= len(names) <= MOST:
-            told = f"Choose {LEAST} to {MOST} methods; {len(names)} are chosen."
+        if not MIN_METHODS <= len(names) <= MAX_METHODS:
+            told = f"Choose {MIN_METHODS} to {MAX_METHODS} methods; {len(names)} are chosen."
             yield gr.skip(), html.told(told, "bad"), gr.skip(), gr.skip()
             return
-        asked = tasks.Asked("denoise", quality, None if estimated else sigma, strength)
+        asked = tasks.RunRequest("denoise", quality, None if estimated else sigma, strength)
         async for shown in self._run(request, 0.0, tasks.compare, names, asked):
             yield shown
 
     def cancel(self, request: gr.Request) -> None:
         """Stop what runs; who follows it tells when it has."""
-        visit = self.known(request)
-        if visit is not None:
-            visit.cancelled += 1
-            visit.stop()
+        session = self.known(request)
+        if session is not None:
+            session.cancelled += 1
+            session.stop()
 
     async def stay(self, request: gr.Request) -> AsyncIterator[None]:
         """Last as long as the tab: an event that never ends.
 
         Gradio's page closes its stream when no event is left, and loses one that begins just then.
         """
-        while self.visits.is_open(request.cookies, request.session_hash):
+        while self.sessions.is_open(request.cookies, request.session_hash):
             await asyncio.sleep(_TICK)
         yield None
 
     async def _run(
         self, request: gr.Request, pause: float, work: Callable[..., Any], *asked: Any
     ) -> AsyncIterator[Shown]:
-        """Queue the work of a visit in place of what it ran before, and tell how it goes."""
-        visit = self.known(request)
+        """Queue the work of a session in place of what it ran before, and tell how it goes."""
+        session = self.known(request)
         try:
-            if visit is None or visit.picture is None:
-                raise VisitError("Drop a picture first, or take an example.")
-            self.uploads.check_room(visit.folder)
-        except VisitError as error:
+            if session is None or session.picture is None:
+                raise SessionError("Drop a picture first, or take an example.")
+            self.uploads.check_room(session.folder)
+        except SessionError as error:
             yield gr.skip(), html.told(str(error), "bad"), gr.skip(), gr.skip()
             return
-        visit.asked += 1
-        mine, cancelled = visit.asked, visit.cancelled
-        visit.stop()
+        session.asked += 1
+        mine, cancelled = session.asked, session.cancelled
+        session.stop()
         if pause:
             await asyncio.sleep(pause)
-        if visit.asked != mine or visit.cancelled != cancelled or not visit.here:
-            told = gr.skip() if visit.asked != mine else html.told("Stopped", "plain")
+        if session.asked != mine or session.cancelled != cancelled or not session.here:
+            told = gr.skip() if session.asked != mine else html.told("Stopped", "plain")
             yield gr.skip(), told, gr.skip(), gr.skip()
             return
-        folder = visit.new_folder("run")
-        given = (visit.picture, visit.reference) if work is tasks.compare else (visit.picture,)
+        folder = session.new_folder("run")
+        given = (
+            (session.picture, session.reference) if work is tasks.compare else (session.picture,)
+        )
 
         def hear_of_part(page: Path) -> None:
-            if visit.asked == mine and visit.here:
-                visit.show(page, partly=True)
+            if session.asked == mine and session.here:
+                session.show(page, partly=True)
 
-        run = visit.run = self.runners.submit(
+        run = session.run = self.runners.submit(
             work, *given, *asked, self.workers, folder,
-            group=visit.group, hear_of_part=hear_of_part,
+            group=session.group, hear_of_part=hear_of_part,
         )  # fmt: skip
-        before, shown = "", visit.shown
+        before, shown = "", session.shown
         try:
-            while not run.finished and visit.asked == mine:
+            while not run.finished and session.asked == mine:
                 now = html.status(run, self.runners.runs.ahead(run))
-                if now != before or shown != visit.shown:
-                    viewer = html.viewer(visit) if shown != visit.shown else gr.skip()
-                    before, shown = now, visit.shown
+                if now != before or shown != session.shown:
+                    viewer = html.viewer(session) if shown != session.shown else gr.skip()
+                    before, shown = now, session.shown
                     yield viewer, now, gr.skip(), gr.update(interactive=True)
                 await asyncio.sleep(_TICK)
-            if visit.asked == mine:
-                kind, text = _ending(run, visit)
-                viewer = html.viewer(visit) if shown != visit.shown else gr.skip()
+            if session.asked == mine:
+                kind, text = _ending(run, session)
+                viewer = html.viewer(session) if shown != session.shown else gr.skip()
                 yield (
                     viewer,
                     html.told(text, kind),
-                    html.downloads(visit),
+                    html.downloads(session),
                     gr.update(interactive=False),
                 )
         finally:
-            run.when_finished(lambda: visit.tidy(folder))
+            run.when_finished(lambda: session.tidy(folder))
 
 
-def _ending(run: Run, visit: Visit) -> tuple[str, str]:
+def _ending(run: Run, session: Session) -> tuple[str, str]:
     """Keep what came of a run; return how it ended, as kind and text."""
     try:
         made: tasks.Outcome = run.outcome()
@@ -268,22 +275,22 @@ def _ending(run: Run, visit: Visit) -> tuple[str, str]:
         seconds = run.seconds
         return "plain", "Stopped" if seconds is None else f"Stopped after {seconds:.1f} s"
     except Exception as error:
-        return "bad", _message(error, visit)
-    visit.show(made.report)
-    visit.files["report"] = made.report
+        return "bad", _message(error, session)
+    session.show(made.report)
+    session.files["report"] = made.report
     if made.result is not None:
-        visit.files["result"] = made.result
+        session.files["result"] = made.result
     return "good", made.told
 
 
-def _message(error: BaseException, visit: Visit | None) -> str:
+def _message(error: BaseException, session: Session | None) -> str:
     """Return an error without the places of files on this machine."""
     if not isinstance(error, (ValueError, TypeError, OSError, MemoryError)):
         _LOG.error("work failed", exc_info=error)
         return f"This did not work: {error or type(error).__name__}. Try another method."
     text = str(error) or "There is not enough memory for this."
-    if visit is not None:
-        text = re.sub(re.escape(f"{visit.folder}{os.sep}") + r"[\w-]+[/\\]", "", text)
+    if session is not None:
+        text = re.sub(re.escape(f"{session.folder}{os.sep}") + r"[\w-]+[/\\]", "", text)
     return text
 
 

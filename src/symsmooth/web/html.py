@@ -7,14 +7,14 @@ from pathlib import Path
 from ..reports import Html, element
 from ..reports.markup import Child
 from .runs import Run
-from .sessions import Dropped, Visit
+from .sessions import Session, Upload
 
 
-def viewer(visit: Visit) -> str:
-    """Return the frame that shows the visit's pictures; it remembers where one looks."""
+def viewer(session: Session) -> str:
+    """Return the frame that shows the session's pictures; it remembers where one looks."""
     return element(
         "iframe",
-        src=f"{visit.link('view')}?n={visit.shown}{'&part' if visit.partly else ''}",
+        src=f"{session.link('view')}?n={session.shown}{'&part' if session.partly else ''}",
         title="Pictures: before and after, method noise, numbers",
         class_="viewer",
     )
@@ -30,7 +30,7 @@ def nothing_yet() -> str:
     )
 
 
-def noise_of(picture: Dropped) -> str:
+def noise_of(picture: Upload) -> str:
     """Return what was found in a picture."""
     percent = 100 * picture.found.level / picture.reach if picture.reach else 0.0
     rows = [("Picture", picture.told), ("Noise", f"{picture.found.words} ({percent:.3g} %)")]
@@ -74,11 +74,11 @@ def _size(n_bytes: int) -> str:
     return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:.0f} kB"
 
 
-def downloads(visit: Visit) -> str:
+def downloads(session: Session) -> str:
     """Return links to what can be taken home."""
     links: list[Child] = []
     for name, words in (("result", "Download the result"), ("report", "Download this view")):
-        path = visit.files.get(name)
+        path = session.files.get(name)
         if path is not None:
             about = f"{path.suffix.lstrip('.').upper()}, {_size(path.stat().st_size)}"
             links.append(
@@ -86,7 +86,7 @@ def downloads(visit: Visit) -> str:
                     "a",
                     element("b", words),
                     element("span", about),
-                    href=visit.link(name),
+                    href=session.link(name),
                     download=True,
                     class_="take",
                 )

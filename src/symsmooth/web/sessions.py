@@ -1,11 +1,11 @@
 """The files of one visitor: in a folder of their own, reachable by nobody else, deleted at the end.
 
-A visit is one tab: the visitor's secret cookie and the tab's session.  Its addresses hold a random
+A session is one tab: the visitor's secret cookie and the tab's identifier.  Its addresses hold a random
 token, and are answered only to who has the cookie too.
 
-A tab costs nothing until it brings a picture: only then is there a visit.  It ends when the tab is
+A tab costs nothing until it brings a picture: only then is there a session.  It ends when the tab is
 closed, when nothing was asked for an hour, or soon if no tab was ever open (somebody who invents
-sessions).  Where there is no room for another visit, those without an open tab make room.
+sessions).  Where there is no room for another session, those without an open tab make room.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
     from ..app.noise_report import Noise
     from ..noise import NoiseModel
 
-Tab = tuple[str, str]  # the cookie and the session
+Tab = tuple[str, str]  # the cookie and the tab's identifier
 
 
-class VisitError(ValueError):
+class SessionError(ValueError):
     """Something a visitor should be told, in one sentence."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How many visits there may be, and how long they last."""
+    """How many sessions there may be, and how long they last."""
 
-    visits: int = 200  # in all
+    sessions: int = 200  # in all
     of_address: int = 64  # many people may share one: behind a router, or on this machine
     of_owner: int = 16  # tabs of one browser
-    idle: float = 3600.0  # seconds without a request after which a visit ends
+    idle: float = 3600.0  # seconds without a request after which a session ends
     absent: float = 30.0  # the same while its tab is not open
 
 
 @dataclass(frozen=True)
-class Dropped:
+class Upload:
     """A picture and what was found in it."""
 
     path: Path
@@ -61,14 +61,14 @@ class Dropped:
 
 
 @dataclass
-class Visit:
+class Session:
     """What a tab has dropped and got."""
 
     folder: Path
     token: str
     owner: str  # the cookie
     address: str = ""  # of the network
-    picture: Dropped | None = None
+    picture: Upload | None = None
     reference: Path | None = None
     run: Run | None = None  # the method at work
     readings: dict[Any, Run] = field(default_factory=dict)  # pictures being looked at
@@ -84,8 +84,8 @@ class Visit:
     _lock: Any = field(default_factory=threading.Lock, repr=False)  # folders come and go
 
     def link(self, name: str) -> str:
-        """Return the address a file of the visit is fetched at."""
-        return f"/visit/{self.token}/{name}"
+        """Return the address a file of the session is fetched at."""
+        return f"/session/{self.token}/{name}"
 
     def show(self, page: Path, *, partly: bool = False) -> None:
         """Make a page the one that is shown; it may be about a part of the picture."""
@@ -128,7 +128,7 @@ class Visit:
 
     def tidy(self, *free: Path) -> None:
         """Free some folders, then delete those that hold nothing of use any more."""
-        with self._lock, suppress(FileNotFoundError):  # the visit may have ended
+        with self._lock, suppress(FileNotFoundError):  # the session may have ended
             self.busy.difference_update(free)
             kept = [*self.files.values(), *([self.reference] if self.reference else [])]
             if self.picture is not None:
@@ -139,17 +139,17 @@ class Visit:
                     shutil.rmtree(place, ignore_errors=True)
 
 
-class Visits:
-    """All visits; their folders are below one that only we may read.
+class Sessions:
+    """All sessions; their folders are below one that only we may read.
 
     Examples
     --------
     >>> import tempfile
-    >>> visits = Visits(Path(tempfile.mkdtemp()))
-    >>> ours = visits.of({"symsmooth": "a" * 43}, "tab")
-    >>> visits.find(ours.token, {"symsmooth": "b" * 43}) is None
+    >>> sessions = Sessions(Path(tempfile.mkdtemp()))
+    >>> ours = sessions.of({"symsmooth": "a" * 43}, "tab")
+    >>> sessions.find(ours.token, {"symsmooth": "b" * 43}) is None
     True
-    >>> visits.close()
+    >>> sessions.close()
     """
 
     COOKIE = "symsmooth"
@@ -164,7 +164,7 @@ class Visits:
         self._folder.chmod(0o700)
         self._limits = limits or Limits()
         self._clock = clock
-        self._visits: dict[Tab, Visit] = {}
+        self._sessions: dict[Tab, Session] = {}
         self._tabs: Counter[Tab] = Counter()  # open connections of each tab
         self._lock = threading.Lock()
 
@@ -173,70 +173,72 @@ class Visits:
         """Return the secret of a visitor, or say that there is none."""
         owner = cookies.get(cls.COOKIE, "")
         if not re.fullmatch(r"[\w-]{43,100}", owner, re.ASCII):
-            raise VisitError("This page needs its cookie: allow cookies for this address, reload.")
+            raise SessionError(
+                "This page needs its cookie: allow cookies for this address, reload."
+            )
         return owner
 
-    def of(self, cookies: Mapping[str, str], session: str | None, address: str = "") -> Visit:
-        """Return the visit of a tab; a new one if it has none yet."""
+    def of(self, cookies: Mapping[str, str], tab_id: str | None, address: str = "") -> Session:
+        """Return the session of a tab; a new one if it has none yet."""
         owner = self.owner_in(cookies)
-        if not session:
-            raise VisitError("This page has lost its session; reload it.")
+        if not tab_id:
+            raise SessionError("This page has lost its session; reload it.")
         with self._lock:
-            visit = self._visits.get((owner, session))
-            if visit is None:
+            session = self._sessions.get((owner, tab_id))
+            if session is None:
                 gone = self._make_room(owner, address)
                 token = secrets.token_urlsafe(24)
                 folder = self._folder / token
                 folder.mkdir(mode=0o700)
-                visit = self._visits[owner, session] = Visit(folder, token, owner, address)
+                session = self._sessions[owner, tab_id] = Session(folder, token, owner, address)
             else:
                 gone = []
-            visit.seen = self._clock()
+            session.seen = self._clock()
         _end(gone)
-        return visit
+        return session
 
-    def known(self, cookies: Mapping[str, str], session: str | None) -> Visit | None:
-        """Return the visit of a tab, None if it has brought nothing yet."""
+    def known(self, cookies: Mapping[str, str], tab_id: str | None) -> Session | None:
+        """Return the session of a tab, None if it has brought nothing yet."""
         with self._lock:
-            visit = self._visits.get((cookies.get(self.COOKIE, ""), session or ""))
-            if visit is not None:
-                visit.seen = self._clock()
-            return visit
+            session = self._sessions.get((cookies.get(self.COOKIE, ""), tab_id or ""))
+            if session is not None:
+                session.seen = self._clock()
+            return session
 
-    def _make_room(self, owner: str, address: str) -> list[Visit]:
-        """Take visits without an open tab out where a limit is reached; or refuse another one."""
-        gone: list[Visit] = []
+    def _make_room(self, owner: str, address: str) -> list[Session]:
+        """Take sessions without an open tab out where a limit is reached; or refuse another one."""
+        gone: list[Session] = []
         for most, counts in (
-            (self._limits.of_owner, lambda visit: visit.owner == owner),
-            (self._limits.of_address, lambda visit: visit.address == address),
-            (self._limits.visits, lambda visit: True),
+            (self._limits.of_owner, lambda session: session.owner == owner),
+            (self._limits.of_address, lambda session: session.address == address),
+            (self._limits.sessions, lambda session: True),
         ):
-            counted = {tab: visit for tab, visit in self._visits.items() if counts(visit)}
+            counted = {tab: session for tab, session in self._sessions.items() if counts(session)}
             if len(counted) < most:
                 continue
             absent = [tab for tab in counted if not self._tabs[tab]]
             if not absent:
                 _end(gone)
-                raise VisitError("Too many people are here; please come back later.")
-            gone.append(self._visits.pop(min(absent, key=lambda tab: counted[tab].seen)))
+                raise SessionError("Too many people are here; please come back later.")
+            gone.append(self._sessions.pop(min(absent, key=lambda tab: counted[tab].seen)))
         return gone
 
-    def find(self, token: str, cookies: Mapping[str, str]) -> Visit | None:
-        """Return the visit of an address if it is theirs who ask, else None."""
+    def find(self, token: str, cookies: Mapping[str, str]) -> Session | None:
+        """Return the session of an address if it is theirs who ask, else None."""
         owner = cookies.get(self.COOKIE, "").encode()
         with self._lock:
-            for visit in self._visits.values():
-                if hmac.compare_digest(visit.token.encode(), token.encode()):
-                    if not hmac.compare_digest(visit.owner.encode(), owner):
+            for session in self._sessions.values():
+                if hmac.compare_digest(session.token.encode(), token.encode()):
+                    if not hmac.compare_digest(session.owner.encode(), owner):
                         return None
-                    visit.seen = self._clock()
-                    return visit
+                    session.seen = self._clock()
+                    return session
         return None
 
     @contextmanager
-    def tab(self, cookies: Mapping[str, str], session: str) -> Iterator[None]:
-        """Last as long as a tab is open; its visit ends with it."""
-        tab = cookies.get(self.COOKIE, ""), session
+    def tab(self, cookies: Mapping[str, str], tab_id: str) -> Iterator[None]:
+        """Last as long as a tab is open; its session ends with it."""
+        tab = cookies.get(self.COOKIE, ""), tab_id
         with self._lock:
             self._tabs[tab] += 1
         try:
@@ -248,55 +250,55 @@ class Visits:
                 if closed:
                     del self._tabs[tab]
             if closed:
-                self.end(cookies, session)
+                self.end(cookies, tab_id)
 
-    def is_open(self, cookies: Mapping[str, str], session: str | None) -> bool:
+    def is_open(self, cookies: Mapping[str, str], tab_id: str | None) -> bool:
         """Whether a tab is open."""
         with self._lock:
-            return (cookies.get(self.COOKIE, ""), session or "") in self._tabs
+            return (cookies.get(self.COOKIE, ""), tab_id or "") in self._tabs
 
-    def end(self, cookies: Mapping[str, str], session: str | None) -> None:
+    def end(self, cookies: Mapping[str, str], tab_id: str | None) -> None:
         """Stop what a tab that was closed had started, and delete its files."""
         with self._lock:
-            visit = self._visits.pop((cookies.get(self.COOKIE, ""), session or ""), None)
-        if visit is not None:
-            _end([visit])
+            session = self._sessions.pop((cookies.get(self.COOKIE, ""), tab_id or ""), None)
+        if session is not None:
+            _end([session])
 
     def sweep(self) -> None:
-        """End the visits for which nothing was asked for too long."""
+        """End the sessions for which nothing was asked for too long."""
         now = self._clock()
         with self._lock:
             old = [
                 tab
-                for tab, visit in self._visits.items()
-                if now - visit.seen
+                for tab, session in self._sessions.items()
+                if now - session.seen
                 > (self._limits.idle if tab in self._tabs else self._limits.absent)
-                and not (visit.working and tab in self._tabs)
+                and not (session.working and tab in self._tabs)
             ]
-            gone = [self._visits.pop(tab) for tab in old]
-            known = {visit.folder for visit in self._visits.values()}
+            gone = [self._sessions.pop(tab) for tab in old]
+            known = {session.folder for session in self._sessions.values()}
             left = [place for place in self._folder.iterdir() if place not in known]
         _end(gone)
-        for place in left:  # what was still being written when its visit ended
+        for place in left:  # what was still being written when its session ended
             shutil.rmtree(place, ignore_errors=True)
 
     def close(self) -> None:
-        """End all visits."""
+        """End all sessions."""
         with self._lock:
-            for visit in self._visits.values():
-                _leave(visit)
-            self._visits.clear()
+            for session in self._sessions.values():
+                _leave(session)
+            self._sessions.clear()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _leave(visit: Visit) -> None:
-    visit.here = False
-    visit.stop()
-    for reading in visit.readings.values():
+def _leave(session: Session) -> None:
+    session.here = False
+    session.stop()
+    for reading in session.readings.values():
         reading.stop()
 
 
-def _end(gone: list[Visit]) -> None:
-    for visit in gone:
-        _leave(visit)
-        shutil.rmtree(visit.folder, ignore_errors=True)
+def _end(gone: list[Session]) -> None:
+    for session in gone:
+        _leave(session)
+        shutil.rmtree(session.folder, ignore_errors=True)

@@ -20,14 +20,14 @@ from .. import __version__
 from ..app import compare as comparing
 from ..app import jobs, noise_report
 from ..core.image import Array
-from ..io import FileError, format_of, reading_at_most, write_image
+from ..io import FileError, format_of, limit_decoded_size, write_image
 from ..io.limits import memory
 from ..io.stacks import cut
 from ..methods import DEFAULT, METHODS
 from ..noise import White
 from ..reports.compare import Comparison, Result, compare_page, look_page
 from ..reports.display import display_range
-from .sessions import Dropped, VisitError
+from .sessions import SessionError, Upload
 from .worker import Teller
 
 PREVIEW = 448  # sides of the part that is done first
@@ -42,7 +42,7 @@ _SUFFIXES = {"PNG": ".png", "JPEG": ".jpg", "BMP": ".bmp", "WEBP": ".webp",
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunRequest:
     """What the controls say."""
 
     method: str
@@ -51,10 +51,10 @@ class Asked:
     strength: float
     looking: str = ""  # where one looks: "zoom x y" of the viewer
 
-    def job(self, picture: Dropped, workers: int | None) -> jobs.Job:
+    def job(self, picture: Upload, workers: int | None) -> jobs.Job:
         """Return it as the command line would; the noise is not estimated a second time."""
         if self.method not in METHODS:
-            raise VisitError(f"There is no method {self.method!r}.")
+            raise SessionError(f"There is no method {self.method!r}.")
         method = METHODS[self.method]
         known = method.options
         options: dict[str, object] = {"quality": self.quality} if "quality" in known else {}
@@ -81,9 +81,9 @@ class Outcome:
     result: Path | None = None
 
 
-def look(path: Path, most_bytes: int, teller: Teller) -> tuple[Dropped, Path]:
+def look(path: Path, max_bytes: int, teller: Teller) -> tuple[Upload, Path]:
     """Look into a file that was dropped: what it is, its noise; return that and a page of it."""
-    with reading_at_most(most_bytes):
+    with limit_decoded_size(max_bytes):
         images = jobs.open_file(path, "auto")
     stack = cut(images[0])
     _check_memory(images[0].pixels[stack.pieces[0]])
@@ -92,7 +92,7 @@ def look(path: Path, most_bytes: int, teller: Teller) -> tuple[Dropped, Path]:
     model, span = jobs.estimated_noise(images[0], stack), jobs.range_of(images[0])
     white = model.sigma if isinstance(model, White) else jobs.noise_of(images[0], stack)
     middle = jobs.middle_of(images[0], stack)
-    picture = Dropped(
+    picture = Upload(
         path,
         white,
         model,
@@ -106,9 +106,9 @@ def look(path: Path, most_bytes: int, teller: Teller) -> tuple[Dropped, Path]:
     return picture, page
 
 
-def look_at_reference(path: Path, most_bytes: int, teller: Teller) -> None:
+def look_at_reference(path: Path, max_bytes: int, teller: Teller) -> None:
     """Make sure that the picture without noise can be read."""
-    with reading_at_most(most_bytes):
+    with limit_decoded_size(max_bytes):
         comparing.open_picture(path, "auto", None)
 
 
@@ -141,7 +141,7 @@ def _named_as_it_is(path: Path, format: str) -> Path:
 
 
 def denoise(
-    picture: Dropped, asked: Asked, workers: int | None, folder: Path, teller: Teller
+    picture: Upload, asked: RunRequest, workers: int | None, folder: Path, teller: Teller
 ) -> Outcome:
     """Denoise what one looks at and show it, then the whole file, into a folder."""
     with jobs.telling_of_compilation(partial(teller.tell, "stage")):
@@ -167,7 +167,7 @@ def denoise(
 
 
 def _preview(
-    picture: Dropped, asked: Asked, job: jobs.Job, noisy: Array, folder: Path, teller: Teller
+    picture: Upload, asked: RunRequest, job: jobs.Job, noisy: Array, folder: Path, teller: Teller
 ) -> None:
     """Denoise the part one looks at, if that is much less than the whole, and show it."""
     where = part_seen(asked.looking, noisy.shape[:2])
@@ -216,7 +216,7 @@ def part_seen(
 
 
 def compare(
-    picture: Dropped, reference: Path | None, names: Sequence[str], asked: Asked,
+    picture: Upload, reference: Path | None, names: Sequence[str], asked: RunRequest,
     workers: int | None, folder: Path, teller: Teller,
 ) -> Outcome:  # fmt: skip
     """Put two to four methods side by side, on a page in a folder."""
@@ -232,7 +232,7 @@ def compare(
     return Outcome(f"Compared {len(names)} methods in {teller.seconds:.1f} s", page)
 
 
-def _tuned(each: comparing.MethodChoice, asked: Asked) -> comparing.MethodChoice:
+def _tuned(each: comparing.MethodChoice, asked: RunRequest) -> comparing.MethodChoice:
     """Return a method with the quality and strength that the controls say, if it knows of them."""
     known, options, label = each.method.options, dict(each.options), each.label
     if "quality" in known:
@@ -248,7 +248,7 @@ def _label(job: jobs.Job) -> str:
 
 
 def _comparison(
-    picture: Dropped, noisy: Array, results: Sequence[Result], facts: Any = None
+    picture: Upload, noisy: Array, results: Sequence[Result], facts: Any = None
 ) -> Comparison:
     peak = picture.reach or 1.0
     level = picture.found.level

@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import Any
 
 from ..core.parallel import Cancelled
-from .sessions import VisitError
+from .sessions import SessionError
 
 _TICK = 0.05  # seconds between two looks at whether the work is to stop
 _PATIENCE = 1.0  # seconds in which it stops by itself once asked to
@@ -31,7 +31,7 @@ _LOG = logging.getLogger(__name__)
 Hear = Callable[..., object]  # called with what kind of news it is, and the news
 
 
-class WorkError(VisitError):
+class WorkError(SessionError):
     """What went wrong in a worker and is the visitor's to know."""
 
 
