@@ -284,11 +284,11 @@ def _denoise(source: Path, target: Path, way: str, told: list[str]) -> None:
 
     job = Job(UNLISTED["identity"], {}, None, "auto", 1, 0)
     large._LARGE = -1 if way == "boxes" else 2**28
-    with large.opened(source, target, "") as opened:
+    with large.open_large(source, target, "") as opened:
         if opened is None:
             denoise_file(source, target, job, None)
         else:
-            large.denoise(opened, target, job, None, large.How(False, "", told.append))
+            large.denoise_boxes(opened, target, job, None, large.BoxOptions(False, "", told.append))
 
 
 def _wrong_with(target: Path, outcome: str) -> Iterator[str]:

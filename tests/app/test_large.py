@@ -107,9 +107,9 @@ def denoise_here(
     stages = [] if stages is None else stages
     own = {"window": 9} if method == "nlm" else {}
     job = jobs.Job(find_method(method), own, 20.0, "auto", 1, 0, **options)
-    how = large.How(resume, scheduler, stages.append)
+    how = large.BoxOptions(resume, scheduler, stages.append)
     with open_source(source) as opened:
-        large.denoise(opened, target, job, lambda stage, *_: stages.append(stage), how)
+        large.denoise_boxes(opened, target, job, lambda stage, *_: stages.append(stage), how)
     return stages
 
 
@@ -338,7 +338,7 @@ def test_a_cluster_that_is_not_there_is_one_line(tmp_path, monkeypatch) -> None:
         pass
     with (
         pytest.raises(UsageError, match=r"must end in \.zarr"),
-        large.opened(path, Path("a.tif"), "x"),
+        large.open_large(path, Path("a.tif"), "x"),
     ):
         pass
 

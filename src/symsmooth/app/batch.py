@@ -18,14 +18,16 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Plan:
+class OutputPlan:
     """Where inputs go, in their order, and the outputs that were there already."""
 
     targets: dict[Path, Path]
     done: list[Path]
 
 
-def plan_outputs(names: Sequence[str], out: str, overwrite: bool, resume: bool = False) -> Plan:
+def plan_outputs(
+    names: Sequence[str], out: str, overwrite: bool, resume: bool = False
+) -> OutputPlan:
     """Say where each input goes; refuse, before any work, what would destroy a file.
 
     Files that a pattern finds keep their folders below its fixed part: ``in/**/*.tif`` with
@@ -37,7 +39,7 @@ def plan_outputs(names: Sequence[str], out: str, overwrite: bool, resume: bool =
     is_folder = is_folder_name(out)
     if len(found) > 1 and not is_folder:
         raise UsageError(f"-o {out} must be a folder (existing, or ending in /) for several files")
-    plan = Plan({}, [])
+    plan = OutputPlan({}, [])
     taken: set[Path] = set()
     for source, below in found:
         target = Path(out) / below if is_folder else Path(out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .jobs import Progress
+from .progress import Progress
 
 if TYPE_CHECKING:
     from ..core.blocks import Grid, Index
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Plan:
+class BoxPlan:
     """All that a box must know; may be sent to another process."""
 
     source: Source

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from .errors import UsageError
-from .jobs import Progress
+from .progress import Progress
 
 if TYPE_CHECKING:
     from ..core.blocks import Index
     from ..io.regions import Target
-    from .boxes import Plan
+    from .boxes import BoxPlan
 
 _PATIENCE = 20  # seconds for the scheduler to answer, and for a first worker to be there
 
@@ -27,10 +27,12 @@ class Cluster:
 
     client: Any
 
-    def run(self, plan: Plan, target: Target, todo: list[Index], progress: Progress | None) -> None:
+    def run(
+        self, plan: BoxPlan, target: Target, todo: list[Index], progress: Progress | None
+    ) -> None:
         """Do the boxes.  What a lost worker had is done again, by another, with the same bits.
 
-        Plan and target are the result of a task, which can be done again too.  They travel as bytes:
+        BoxPlan and target are the result of a task, which can be done again too.  They travel as bytes:
         workers open the files, the scheduler need not see them.
         """
         from distributed import as_completed
@@ -59,11 +61,11 @@ class Cluster:
             raise
 
 
-def _outer(shared: tuple[Plan, Target], index: Index) -> Any:
+def _outer(shared: tuple[BoxPlan, Target], index: Index) -> Any:
     return shared[0].outer(index)
 
 
-def _write(shared: tuple[Plan, Target], index: Index, parts: list[Any]) -> None:
+def _write(shared: tuple[BoxPlan, Target], index: Index, parts: list[Any]) -> None:
     plan, target = shared
     plan.write(target, index, parts)
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import jobs
 from .errors import UsageError
-from .noise_report import describe as tell_of_noise
+from .file_noise import estimate_file_noise, value_range
+from .noise_report import describe as describe_model
+from .progress import Progress, with_prefix
 
 if TYPE_CHECKING:
     from ..io import ImageFile
@@ -60,15 +62,15 @@ def open_picture(path: Path, channel_axis: jobs.ChannelAxis, piece: int | None) 
         raise FileError(
             f"{path}: has no usable pixel: all are masked, not finite or just true and false"
         )
-    told = f", slice {number} of {len(stack)}" if len(stack) > 1 else ""
-    return pixels, told
+    part = f", slice {number} of {len(stack)}" if len(stack) > 1 else ""
+    return pixels, part
 
 
-def describe(path: Path, pixels: Any, told: str) -> str:
+def describe(path: Path, pixels: Any, part: str) -> str:
     """Return size and kind of a picture in words."""
     height, width = pixels.shape[:2]
     channels = f", {pixels.shape[2]} channels" if pixels.ndim == 3 else ""
-    return f"{path.name}, {width}x{height} {pixels.dtype}{channels}{told}"
+    return f"{path.name}, {width}x{height} {pixels.dtype}{channels}{part}"
 
 
 def compare(
@@ -81,7 +83,7 @@ def compare(
     piece: int | None,
     workers: int | None,
     seed: int,
-    progress: jobs.Progress | None,
+    progress: Progress | None,
     strength: float = 1.0,
     warn: Callable[[str], object] = str,
 ) -> str:
@@ -95,7 +97,7 @@ def compare(
     from ..noise import NoiseModel, White
     from ..reports.compare import Comparison, Result, compare_page
 
-    pixels, told = open_picture(source, channel_axis, piece)
+    pixels, part = open_picture(source, channel_axis, piece)
     clean = None
     if reference is not None:
         clean, _ = open_picture(reference, channel_axis, piece)
@@ -103,13 +105,13 @@ def compare(
             raise FileError(f"{reference}: has shape {clean.shape}, {source} has {pixels.shape}")
     axis = -1 if pixels.ndim == 3 else None
     runs = [jobs.Job(each.method, each.options, sigma, axis, workers, seed) for each in asked]
-    ask_about_units(source, pixels, sigma, warn)
+    question_sigma(source, pixels, sigma, warn)
     file = ImageFile(pixels, axis, None, "NPY")
-    stack, span = cut(file, "none"), jobs.range_of(file)
+    stack, span = cut(file, "none"), value_range(file)
     noise: NoiseModel = White(sigma or 0.0)
     if sigma is None:
-        noise = jobs.estimated_noise(file, stack)
-    words = tell_of_noise(noise, pixels, span, given=sigma is not None, assumed=False)
+        noise = estimate_file_noise(file, stack)
+    words = describe_model(noise, pixels, span, given=sigma is not None, assumed=False)
     results = []
     for each, job in zip(asked, runs, strict=True):
         is_auto = job.takes_noise and each.options.get("noise", "auto") == "auto"
@@ -117,18 +119,18 @@ def compare(
         used = jobs.with_noise(job, model)
         if strength != 1.0 and "strength" not in each.options and used.sigma is not None:
             used = replace(used, sigma=strength * used.sigma)
-        heard = None if progress is None else jobs.within(f"{each.label}: ", progress)
+        callback = None if progress is None else with_prefix(f"{each.label}: ", progress)
         with suppress(ValueError):  # so that compiling and loading do not count
-            jobs.apply(used, pixels[:_WARM_UP, :_WARM_UP], axis, used.sigma, heard)
+            jobs.apply(used, pixels[:_WARM_UP, :_WARM_UP], axis, used.sigma, callback)
         start = time.perf_counter()
-        image, learned = jobs.apply(used, pixels, axis, used.sigma, heard)
+        image, learned = jobs.apply(used, pixels, axis, used.sigma, callback)
         seconds = time.perf_counter() - start
         assumed = model if used.sigma is None else White(used.sigma)
-        brief = "" if assumed is None else jobs.tell_of(job, assumed, pixels, span).brief
+        brief = "" if assumed is None else jobs.describe_noise(job, assumed, pixels, span).brief
         chosen = {name: value for name, value in each.options.items() if name != "noise"}
         results.append(Result(each.label, image, seconds, brief, {**chosen, **learned}))
     facts = {
-        "Picture": describe(source, pixels, told),
+        "Picture": describe(source, pixels, part),
         "Noise": words.words,
         "Version": f"symsmooth {__version__}",
         "Seed": str(seed),
@@ -140,7 +142,7 @@ def compare(
     return compare_page(found) if progress is None else compare_page(found, progress)
 
 
-def ask_about_units(
+def question_sigma(
     source: Path, pixels: Any, sigma: float | None, warn: Callable[[str], object]
 ) -> None:
     """Ask about a given level that seems to be in other units."""
@@ -155,7 +157,7 @@ def peak_of(pixels: Any) -> float:
     """Return how far apart pixels can be."""
     from ..io import ImageFile
 
-    return jobs.range_of(ImageFile(pixels, None, None, "NPY")) or 1.0
+    return value_range(ImageFile(pixels, None, None, "NPY")) or 1.0
 
 
 def save(out: Path, text: str) -> None:

@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 from ..core.metrics import psnr
 from ..io import write_image
 from ..methods import find_method
-from .jobs import Progress
+from .progress import Progress
 
 SIGMA = 25.0
 FILES = ("noisy.png", "nlm.png", "nlm-one-step.png", "gsf.png", "default.png", "compare.png")

@@ -1,4 +1,4 @@
-"""What is told of a wrong request."""
+"""Errors that are the user's to repair."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from . import jobs
-from .compare import ask_about_units, describe, open_picture
+from .compare import describe, open_picture, question_sigma
+from .progress import Progress
 
 
 def explain(
@@ -18,7 +19,7 @@ def explain(
     side: int,
     workers: int | None,
     seed: int,
-    progress: jobs.Progress | None,
+    progress: Progress | None,
     warn: Callable[[str], object] = str,
 ) -> str:
     """Learn a mixture from a picture and return the page about it."""
@@ -27,13 +28,13 @@ def explain(
     from ..reports.explain import learn
     from ..reports.explain_page import explain_page
 
-    pixels, told = open_picture(source, channel_axis, piece)
+    pixels, part = open_picture(source, channel_axis, piece)
     axis = -1 if pixels.ndim == 3 else None
     level = float(estimate_sigma(pixels, channel_axis=axis)) if sigma is None else sigma
-    ask_about_units(source, pixels, sigma, warn)
+    question_sigma(source, pixels, sigma, warn)
     learned = learn(pixels, level, side=side, rng=seed, workers=workers, progress=progress)
     facts = {
-        "Picture": describe(source, pixels, told),
+        "Picture": describe(source, pixels, part),
         "Noise": f"sigma {level:.4g} ({'estimated' if sigma is None else 'given'})",
         "Version": f"symsmooth {__version__}",
         "Seed": str(seed),

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import statistics
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from .errors import UsageError
-from .noise_report import Noise, describe, doubts
+from .file_noise import estimate_file_noise, estimate_level, middle_slice, value_range
+from .noise_report import NoiseDescription, describe, find_warnings
+from .progress import Progress, with_prefix
 
 if TYPE_CHECKING:
     from ..io import ImageFile
     from ..io.stacks import Stack, Third
     from ..methods import Method
     from ..noise import NoiseModel, White
-    from ..noise.models import NoiseName
 
-Progress = Callable[[str, int, int], object]
 ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
-
-_MAX_ESTIMATES = 8  # slices from which the noise level of a stack is taken
 
 
 @dataclass(frozen=True)
@@ -63,25 +58,25 @@ class Report:
     stack: Stack
     n_images: int
     job: Job
-    noise: Noise | None
+    noise: NoiseDescription | None
     parameters: Mapping[str, object]
-    doubts: Sequence[str]
+    warnings: Sequence[str]
     seconds: float
 
     def as_line(self, verbose: bool = False) -> str:
         """Return all there is to tell, on one line."""
-        told = [size_of(self.image, self.stack)]
+        facts = [describe_size(self.image, self.stack)]
         if self.n_images > 1:
-            told.append(f"the first of {self.n_images} images")
-        told.append(self.job.method.name)
+            facts.append(f"the first of {self.n_images} images")
+        facts.append(self.job.method.name)
         if self.noise is not None:
-            told.append(
+            facts.append(
                 f"{self.noise.words} [{self.noise.detail}]" if verbose else self.noise.words
             )
         for name, value in self.parameters.items():
-            told.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")
-        told.append(f"{self.seconds:.1f} s")
-        return f"{self.source}: {', '.join(told)} -> {self.target}"
+            facts.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")
+        facts.append(f"{self.seconds:.1f} s")
+        return f"{self.source}: {', '.join(facts)} -> {self.target}"
 
     def as_json(self) -> dict[str, object]:
         """Return the same for a script."""
@@ -95,44 +90,8 @@ class Report:
             "dtype": str(self.image.pixels.dtype),
             "seconds": round(self.seconds, 3),
             "parameters": dict(self.parameters),
-            "warnings": list(self.doubts),
+            "warnings": list(self.warnings),
         }
-
-
-@contextmanager
-def telling_of_compilation(tell: Callable[[str], object]) -> Iterator[None]:
-    """Say so, once, if kernels must be compiled: a first run takes seconds longer."""
-    from numba.core import event
-
-    class Listener(event.Listener):
-        told = False
-
-        def on_start(self, event: Any) -> None:
-            if not self.told:
-                Listener.told = True
-                tell("compiling for this machine, once; later runs start at once")
-
-        def on_end(self, event: Any) -> None:
-            """Nothing to do."""
-
-    with event.install_listener("numba:compile", Listener()):
-        yield
-
-
-def share_of_cores(workers: int | None, jobs: int) -> int | None:
-    """Return the threads of each file when several are done at a time."""
-    if workers is not None or jobs < 2:
-        return workers
-    from ..core.parallel import default_workers
-
-    return max(default_workers() // jobs, 1)
-
-
-def stopping(event: threading.Event, progress: Progress | None) -> Progress:
-    """Return a callback that ends the work of a thread once Ctrl-C was heard."""
-    from ..core.parallel import stop_when
-
-    return stop_when(event, progress)
 
 
 def denoise_file(source: Path, target: Path, job: Job, progress: Progress | None) -> Report:
@@ -157,7 +116,7 @@ def denoise_file(source: Path, target: Path, job: Job, progress: Progress | None
     chosen = {name: value for name, value in job.options.items() if name != "noise"}
     return Report(
         source, target, images[0], stacks[0], len(images), job, first.noise,
-        {**chosen, **first.learned}, first.doubts, time.perf_counter() - start,
+        {**chosen, **first.learned}, first.warnings, time.perf_counter() - start,
     )  # fmt: skip
 
 
@@ -166,9 +125,9 @@ class _Done:
     """A denoised image, the noise it had, what the method chose, and what is doubtful."""
 
     image: ImageFile
-    noise: Noise | None
+    noise: NoiseDescription | None
     learned: Mapping[str, object]
-    doubts: Sequence[str]
+    warnings: Sequence[str]
 
 
 def _denoise_image(job: Job, image: ImageFile, stack: Stack, progress: Progress | None) -> _Done:
@@ -186,17 +145,19 @@ def _denoise_image(job: Job, image: ImageFile, stack: Stack, progress: Progress 
             denoised[index] = piece
             continue
         part = f"slice {number} of {len(stack)}: " if len(stack) > 1 else ""
-        report = None if progress is None else within(part, progress)
+        report = None if progress is None else with_prefix(part, progress)
         denoised[index], learned = apply(used, piece, stack.channel_axis, used.sigma, report)
         change = np.subtract(denoised[index], piece, dtype=np.float64)
         squares += float(np.square(np.nan_to_num(change, posinf=0.0, neginf=0.0)).sum())
-    noise, told = None, []
+    noise, warnings = None, []
     if model is not None:
-        span = range_of(image)
-        noise = tell_of(job, model, middle_of(image, stack), span)
+        span = value_range(image)
+        noise = describe_noise(job, model, middle_slice(image, stack), span)
         removed = (squares / denoised.size) ** 0.5
-        told = doubts(noise, image.pixels, span, removed, job.sigma)
-    return _Done(replace(image, pixels=denoised), noise, learned if len(stack) == 1 else {}, told)
+        warnings = find_warnings(noise, image.pixels, span, removed, job.sigma)
+    return _Done(
+        replace(image, pixels=denoised), noise, learned if len(stack) == 1 else {}, warnings
+    )
 
 
 def with_noise(job: Job, model: NoiseModel | None) -> Job:
@@ -208,15 +169,10 @@ def with_noise(job: Job, model: NoiseModel | None) -> Job:
     return replace(job, sigma=cast("White", model).sigma)
 
 
-def tell_of(job: Job, model: NoiseModel, pixels: Any, span: float) -> Noise:
+def describe_noise(job: Job, model: NoiseModel, pixels: Any, span: float) -> NoiseDescription:
     """Say what noise a job takes an image to have."""
     given = job.sigma is not None
     return describe(model, pixels, span, given=given, assumed=not job.takes_noise)
-
-
-def within(part: str, progress: Progress) -> Progress:
-    """Return a callback that says of what a stage is a part."""
-    return lambda stage, done, total: progress(part + stage, done, total)
 
 
 def apply(
@@ -258,6 +214,16 @@ def open_file(source: Path, channel_axis: ChannelAxis) -> list[ImageFile]:
     return [image.with_channels(channel_axis) for image in images]
 
 
+def describe_size(image: ImageFile, stack: Stack) -> str:
+    """Return width x height (x depth), dtype, channels, and how it is cut, in words."""
+    size = "x".join(str(n) for n in reversed(image.spatial))
+    channels = f" {image.n_channels} channels" if image.channel_axis is not None else ""
+    cut = f", {len(stack)} slices" if len(stack) > 1 else ""
+    if stack.third:
+        cut = f", {len(stack)} volumes" if len(stack) > 1 else ", volume"
+    return f"{size} {image.pixels.dtype}{channels}{cut}"
+
+
 def find_noise(job: Job, image: ImageFile, stack: Stack) -> NoiseModel | None:
     """Return the noise that a job is to remove: what was said, or estimated; None if it removes none."""
     from ..noise import NoiseModel, White
@@ -267,64 +233,6 @@ def find_noise(job: Job, image: ImageFile, stack: Stack) -> NoiseModel | None:
     if job.sigma is not None:
         return White(job.sigma)
     if not job.takes_noise:
-        return White(noise_of(image, stack))
+        return White(estimate_level(image, stack))
     asked: Any = job.options.get("noise", "auto")
-    return asked if isinstance(asked, NoiseModel) else estimated_noise(image, stack, asked)
-
-
-def estimated_noise(image: ImageFile, stack: Stack, asked: NoiseName = "auto") -> NoiseModel:
-    """Return the noise of an image: that of the middle slice, or if it is white the level of several."""
-    import numpy as np
-
-    from ..noise import White, estimate_noise
-
-    piece = middle_of(image, stack)
-    if np.isfinite(piece).any():
-        model = estimate_noise(piece, noise=asked, channel_axis=stack.channel_axis)
-        if model.kind != "gaussian" or len(stack) == 1:
-            return model
-    return White(noise_of(image, stack))
-
-
-def middle_of(image: ImageFile, stack: Stack) -> Any:
-    """Return the pixels of the middle slice."""
-    return image.pixels[stack.pieces[len(stack.pieces) // 2]]
-
-
-def noise_of(image: ImageFile, stack: Stack) -> float:
-    """Return the estimated noise level in the image's units: the median over some slices."""
-    import numpy as np
-
-    from ..noise import estimate_sigma
-
-    step = max(len(stack) // _MAX_ESTIMATES, 1)
-    levels = []
-    for index in stack.pieces[step // 2 :: step]:
-        piece = image.pixels[index]
-        if np.isfinite(piece).any():
-            level = estimate_sigma(piece, channel_axis=stack.channel_axis)
-            levels.append(float(level))
-    if not levels:
-        raise ValueError("has no usable pixel: all are masked or not finite")
-    return statistics.median(levels)
-
-
-def range_of(image: ImageFile) -> float:
-    """Return how far apart pixels can be: by dtype in 8 and 16 bits, else between the extremes."""
-    import numpy as np
-
-    pixels = image.pixels
-    if pixels.dtype in (np.uint8, np.uint16):
-        return float(np.iinfo(pixels.dtype).max)
-    finite = pixels[np.isfinite(pixels)].astype(np.float64)
-    return float(np.ptp(finite)) if finite.size else 0.0
-
-
-def size_of(image: ImageFile, stack: Stack) -> str:
-    """Return width x height (x depth), dtype, channels, and how it is cut, in words."""
-    size = "x".join(str(n) for n in reversed(image.spatial))
-    channels = f" {image.n_channels} channels" if image.channel_axis is not None else ""
-    cut = f", {len(stack)} slices" if len(stack) > 1 else ""
-    if stack.third:
-        cut = f", {len(stack)} volumes" if len(stack) > 1 else ", volume"
-    return f"{size} {image.pixels.dtype}{channels}{cut}"
+    return asked if isinstance(asked, NoiseModel) else estimate_file_noise(image, stack, asked)

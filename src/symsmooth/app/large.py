@@ -15,11 +15,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .boxes import Plan, picture_in
+from .boxes import BoxPlan, picture_in
 from .cluster import connected
 from .errors import UsageError
-from .jobs import Job, Progress, Report, range_of, tell_of, within
-from .noise_report import Noise, doubts
+from .file_noise import value_range
+from .jobs import Job, Report, describe_noise
+from .noise_report import NoiseDescription, find_warnings
+from .progress import Progress, with_prefix
 
 if TYPE_CHECKING:
     from ..core.blocks import Box, Index
@@ -33,16 +35,16 @@ _IN_PIECES = ("TIFF", "ZARR", "NPY")
 
 
 @dataclass(frozen=True)
-class How:
-    """How the boxes are done."""
+class BoxOptions:
+    """BoxOptions the boxes are done."""
 
     resume: bool
     scheduler: str
-    tell: Callable[[str], object]
+    notify: Callable[[str], object]
 
 
 @contextmanager
-def opened(path: Path, target: Path, scheduler: str) -> Iterator[Source | None]:
+def open_large(path: Path, target: Path, scheduler: str) -> Iterator[Source | None]:
     """Open a file to be taken box by box; None if it is small, or cannot be read or written so."""
     from ..io import FileError, format_of
     from ..io.regions import open_source
@@ -63,8 +65,10 @@ def opened(path: Path, target: Path, scheduler: str) -> Iterator[Source | None]:
             source.close()
 
 
-def denoise(source: Source, target: Path, job: Job, progress: Progress | None, how: How) -> Report:
-    """Look at the whole once, then denoise box by box; memory does not grow with the image's height."""
+def denoise_boxes(
+    source: Source, target: Path, job: Job, progress: Progress | None, how: BoxOptions
+) -> Report:
+    """Survey the whole once, then denoise box by box; memory does not grow with the image's height."""
     from .. import __version__
     from ..io import check_writable
     from ..io.regions import create_target
@@ -81,22 +85,22 @@ def denoise(source: Source, target: Path, job: Job, progress: Progress | None, h
         ) as result:
             boxes = plan.grid.indices
             todo = [index for index in boxes if not result.is_done(plan.grid.inner(index))]
-            with _telling_what_is_kept(result, len(boxes), how):
+            with _reporting_kept_boxes(result, len(boxes), how):
                 if client is None:
-                    _here(plan, result, todo, progress)
+                    _run_here(plan, result, todo, progress)
                 else:
                     client.run(plan, result, todo, progress)
                 result.finish(
                     f"symsmooth {__version__}: {job.method.name}, noise {noise}, in boxes"
                 )
-    told, doubtful = _tell_of(plan, job)
+    found, warnings = _describe_noise(plan, job)
     chosen = {name: value for name, value in job.options.items() if name != "noise"}
     parameters = {**chosen, "boxes": len(boxes)}
     seconds = time.perf_counter() - begun
-    return Report(source.path, target, image, stack, 1, job, told, parameters, doubtful, seconds)
+    return Report(source.path, target, image, stack, 1, job, found, parameters, warnings, seconds)
 
 
-def _tell_of(plan: Plan, job: Job) -> tuple[Noise | None, list[str]]:
+def _describe_noise(plan: BoxPlan, job: Job) -> tuple[NoiseDescription | None, list[str]]:
     """Say what noise was found in the windows that were looked at, and what is doubtful."""
     from ..io import ImageFile
     from ..noise import NoiseModel, White
@@ -105,13 +109,13 @@ def _tell_of(plan: Plan, job: Job) -> tuple[Noise | None, list[str]]:
         return None, []
     noise, pixels = plan.stats.noise, plan.stats.sample.original
     model = noise if isinstance(noise, NoiseModel) else White(float(noise))
-    span = range_of(ImageFile(pixels, None, None, "NPY"))
-    told = tell_of(job, model, pixels, span)
-    return told, doubts(told, pixels, span, told.level, job.sigma)
+    span = value_range(ImageFile(pixels, None, None, "NPY"))
+    found = describe_noise(job, model, pixels, span)
+    return found, find_warnings(found, pixels, span, found.level, job.sigma)
 
 
 @contextmanager
-def _telling_what_is_kept(target: Target, n_boxes: int, how: How) -> Iterator[None]:
+def _reporting_kept_boxes(target: Target, n_boxes: int, how: BoxOptions) -> Iterator[None]:
     """Say, if it ends early, that it can be gone on with; before the first box nothing is kept.
 
     Unless workers of a cluster, who hear later that it is over, may be writing one.
@@ -123,7 +127,7 @@ def _telling_what_is_kept(target: Target, n_boxes: int, how: How) -> Iterator[No
         if done == 0 and not how.scheduler:
             target.abandon()
             raise
-        how.tell(f"{done} of {n_boxes} boxes are done and kept; add --resume to go on from there")
+        how.notify(f"{done} of {n_boxes} boxes are done and kept; add --resume to go on from there")
         raise
 
 
@@ -143,7 +147,7 @@ def _like(source: Source, job: Job) -> tuple[ImageFile, Stack]:
 
 def _plan(
     source: Source, target: Path, image: ImageFile, stack: Stack, job: Job, remote: bool
-) -> Plan:
+) -> BoxPlan:
     """Say how the image is cut into boxes and look at it."""
     from .. import __version__
     from ..core.blocks import make_grid
@@ -168,12 +172,12 @@ def _plan(
         task = replace(task, sigma=0.0)
     colours = slice(None, -1) if _has_alpha(source) else slice(None)
     stats = _survey(source, task, spatial, plain, colours)
-    told = {
+    key = {
         "version": __version__, "method": job.method.name, "options": repr(sorted(job.options.items())),
         "noise": str(stats.noise), "seed": job.seed, "input": _state(source.path),
         "grid": [grid.edges, grid.halo], "axes": [plain, joint],
     }  # fmt: skip
-    return Plan(source, task, stats, grid, plain, colours, json.dumps(told))
+    return BoxPlan(source, task, stats, grid, plain, colours, json.dumps(key))
 
 
 def _state(path: Path) -> list[object]:
@@ -209,7 +213,7 @@ def _survey(
     return task.survey(mosaic(parts, (plane[0], plane[1])))
 
 
-def _here(plan: Plan, target: Target, todo: list[Index], progress: Progress | None) -> None:
+def _run_here(plan: BoxPlan, target: Target, todo: list[Index], progress: Progress | None) -> None:
     """Do the boxes in this process, in order; outer boxes are kept until no box needs them."""
     neighbours = plan.grid.neighbours
     uses: dict[Index, int] = {}
@@ -221,7 +225,7 @@ def _here(plan: Plan, target: Target, todo: list[Index], progress: Progress | No
         for other in neighbours(index):
             if other not in kept:
                 begun += 1
-                report = progress and within(f"box {begun} of {total}: ", progress)
+                report = progress and with_prefix(f"box {begun} of {total}: ", progress)
                 kept[other] = plan.outer(other, report)
         plan.write(target, index, [kept[other] for other in neighbours(index)])
         for other in neighbours(index):

@@ -1,4 +1,4 @@
-"""What the user is told of the noise that was found, or given: one level for a file, in plain words."""
+"""The noise that was found, or given, in plain words, and what looks doubtful about it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _MANY = 0.1  # of the pixels have exactly one value at an end of the range
 
 
 @dataclass(frozen=True)
-class Noise:
-    """Noise in words, and as fields for a script."""
+class NoiseDescription:
+    """NoiseDescription in words, and as fields for a script."""
 
     words: str  # "white noise, about 5.2 of 255"
     brief: str  # "white, 5.2"
@@ -30,7 +30,9 @@ class Noise:
         return level
 
 
-def describe(model: NoiseModel, pixels: Any, span: float, *, given: bool, assumed: bool) -> Noise:
+def describe(
+    model: NoiseModel, pixels: Any, span: float, *, given: bool, assumed: bool
+) -> NoiseDescription:
     """Say what a model is.
 
     Parameters
@@ -49,9 +51,11 @@ def describe(model: NoiseModel, pixels: Any, span: float, *, given: bool, assume
     fields = {"kind": model.kind, "level": level, "estimated": not given, **more}
     amount = f"{level:.3g} of {span:.6g}" if span else f"{level:.3g}"
     if level == 0.0 and not given:
-        return Noise("no noise found", "none", str(model), fields)
+        return NoiseDescription("no noise found", "none", str(model), fields)
     if given:
-        return Noise(f"{kind} noise, {amount} (given)", f"{kind}, {level:.4g}", str(model), fields)
+        return NoiseDescription(
+            f"{kind} noise, {amount} (given)", f"{kind}, {level:.4g}", str(model), fields
+        )
     words = f"{kind} noise, about {amount}"
     if model.kind == "poisson-gaussian":
         words = f"{kind} noise, {_line(model)}, about {amount} at the median pixel"
@@ -59,7 +63,7 @@ def describe(model: NoiseModel, pixels: Any, span: float, *, given: bool, assume
         words += " (it differs from channel to channel)"
     elif assumed:
         words = f"taken as {words}"
-    return Noise(words, f"{kind}, {level:.4g}", str(model), fields)
+    return NoiseDescription(words, f"{kind}, {level:.4g}", str(model), fields)
 
 
 def _kind_and_level(model: Any, pixels: Any) -> tuple[str, float, dict[str, object]]:
@@ -90,8 +94,8 @@ def _line(model: Any) -> str:
     return f"variance {gain:.3g} x signal {'-' if offset < 0 else '+'} {abs(offset):.3g}"
 
 
-def doubts(
-    noise: Noise, pixels: Any, span: float, removed: float, sigma: float | None
+def find_warnings(
+    noise: NoiseDescription, pixels: Any, span: float, removed: float, sigma: float | None
 ) -> list[str]:
     """Return what the user should be asked or told, one line each.
 
@@ -117,9 +121,9 @@ def doubts(
     known = pixels[np.isfinite(pixels)]
     if not known.size or known.min() == known.max() or removed >= _NOTHING * span:
         return []
-    told = "no noise was found" if noise.level == 0.0 else f"{noise.words} was found"
+    found = "no noise was found" if noise.level == 0.0 else f"{noise.words} was found"
     return [
-        f"almost nothing was removed: {told}{_why(known)}; "
+        f"almost nothing was removed: {found}{_why(known)}; "
         f"if you see noise, give its level, such as --sigma {0.02 * span:.2g}"
     ]
 

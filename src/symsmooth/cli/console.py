@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 
 from ..app.errors import UsageError
-from ..app.jobs import Progress
+from ..app.progress import Progress
 
 
 @contextmanager

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..app import batch, jobs, large
+from ..app.file_noise import estimate_file_noise, middle_slice, value_range
 from ..app.noise_report import describe
+from ..app.progress import announce_compilation, cancel_on, share_of_cores
 from .arguments import AsJson, Axis, Inputs, Out, Overwrite, Verbose, check_sigma
 from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
 from .options import (
@@ -73,31 +75,33 @@ def denoise(
         third = parse_third_axis(volume, slices, time)
         job = jobs.Job(chosen, options, sigma, axis, workers, seed, third)
         plan = batch.plan_outputs(names, out, overwrite, resume)
-        job = replace(job, workers=jobs.share_of_cores(workers, min(n_jobs, len(plan.targets))))
+        job = replace(job, workers=share_of_cores(workers, min(n_jobs, len(plan.targets))))
         show_bar = sys.stderr.isatty() and not (as_json or quiet) and n_jobs == 1
         stop = threading.Event()
 
-        def tell(text: str) -> None:
+        def notify(text: str) -> None:
             if not quiet:
                 echo(f"symsmooth: {text}", err=True)
 
         def work_on(source: Path) -> list[str]:
             with progress_bar(source.name, show_bar) as progress:
-                heeding = jobs.stopping(stop, progress) if n_jobs > 1 else progress
-                how = large.How(resume, scheduler, tell)
-                with large.opened(source, plan.targets[source], scheduler) as opened:
+                callback = cancel_on(stop, progress) if n_jobs > 1 else progress
+                how = large.BoxOptions(resume, scheduler, notify)
+                with large.open_large(source, plan.targets[source], scheduler) as opened:
                     if opened is None:
-                        report = jobs.denoise_file(source, plan.targets[source], job, heeding)
+                        report = jobs.denoise_file(source, plan.targets[source], job, callback)
                     else:
-                        report = large.denoise(opened, plan.targets[source], job, heeding, how)
-            for doubt in () if quiet else report.doubts:
-                print_warning(f"{source}: {doubt}")
+                        report = large.denoise_boxes(
+                            opened, plan.targets[source], job, callback, how
+                        )
+            for warning in () if quiet else report.warnings:
+                print_warning(f"{source}: {warning}")
             return [json.dumps(report.as_json()) if as_json else report.as_line(verbose)]
 
         if plan.done:
             total = len(plan.done) + len(plan.targets)
-            tell(f"skipped {len(plan.done)} of {total} files: their output exists")
-        with jobs.telling_of_compilation(tell):
+            notify(f"skipped {len(plan.done)} of {total} files: their output exists")
+        with announce_compilation(notify):
             _for_each(list(plan.targets), work_on, as_json, quiet and not as_json, n_jobs, stop)
 
 
@@ -120,21 +124,21 @@ def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) ->
     from ..io.stacks import cut
 
     stack = cut(image)
-    model, span = jobs.estimated_noise(image, stack), jobs.range_of(image)
-    pixels = jobs.middle_of(image, stack)
+    model, span = estimate_file_noise(image, stack), value_range(image)
+    pixels = middle_slice(image, stack)
     found = describe(model, pixels, span, given=False, assumed=False)
     percent = 100 * found.level / span if span else 0.0
     if as_json:
-        told = {
+        facts = {
             "input": str(source),
             "noise": dict(found.fields),
             "percent": percent,
             "range": span,
         }
         kind = {"shape": list(image.pixels.shape), "dtype": str(image.pixels.dtype)}
-        return json.dumps(told | kind)
+        return json.dumps(facts | kind)
     detail = f" [{found.detail}]" if verbose else ""
-    return f"{source}: {jobs.size_of(image, stack)}, {found.words} ({percent:.3g} %){detail}"
+    return f"{source}: {jobs.describe_size(image, stack)}, {found.words} ({percent:.3g} %){detail}"
 
 
 def _for_each(

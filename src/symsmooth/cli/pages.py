@@ -12,8 +12,8 @@ import typer
 
 from ..app import compare as comparing
 from ..app import explain as explaining
-from ..app import jobs
 from ..app.errors import UsageError
+from ..app.progress import announce_compilation
 from .arguments import Axis, OneFile, Overwrite, Page, Seed, Sigma, Slice, Workers, check_sigma
 from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
 from .options import parse_channel_axis, parse_methods
@@ -36,7 +36,7 @@ def demo(
             raise UsageError(f"{out / present[0]} exists; give --overwrite or another -o")
         try:
             with (
-                jobs.telling_of_compilation(lambda text: echo(f"symsmooth: {text}", err=True)),
+                announce_compilation(lambda text: echo(f"symsmooth: {text}", err=True)),
                 progress_bar("demo", sys.stderr.isatty()) as progress,
             ):
                 panels = run_demo(out, progress)
@@ -113,7 +113,7 @@ def _writing_a_page(out: Path, sigma: float | None, overwrite: bool) -> Iterator
         check_sigma(sigma)
         comparing.check_target(out, overwrite)
         try:
-            with jobs.telling_of_compilation(lambda text: echo(f"symsmooth: {text}", err=True)):
+            with announce_compilation(lambda text: echo(f"symsmooth: {text}", err=True)):
                 yield
         except UsageError:
             raise

@@ -1,4 +1,4 @@
-"""``symsmooth serve``: what must be there, and what is told."""
+"""``symsmooth serve``: what must be installed, and what is printed."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ def run(
     max_bytes: int,
     workers: int | None,
     open_browser: bool,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> None:
     """Serve until Ctrl-C or SIGTERM, which end the process."""
     from ..web.server import is_loopback, serve
 
     def ready(address: str) -> None:
-        tell(f"the page is {address} (Ctrl-C ends it)")
+        notify(f"the page is {address} (Ctrl-C ends it)")
         if not is_loopback(host):
-            tell("everyone who reaches this address can use it; there is no password")
+            notify("everyone who reaches this address can use it; there is no password")
         if open_browser:
             threading.Timer(1.0, webbrowser.open, [address]).start()
 
     try:
         serve(host, port, max_bytes, workers, ready)
     except KeyboardInterrupt:
-        tell("stopped; all pictures that were dropped are deleted")
+        notify("stopped; all pictures that were dropped are deleted")
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)  # all is put away; Python would take seconds to take its libraries down

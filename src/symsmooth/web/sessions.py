@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from .runs import Run
 
 if TYPE_CHECKING:
-    from ..app.noise_report import Noise
+    from ..app.noise_report import NoiseDescription
     from ..noise import NoiseModel
 
 Tab = tuple[str, str]  # the cookie and the tab's identifier
@@ -54,7 +54,7 @@ class Upload:
     path: Path
     sigma: float  # its noise level were it white, in its own units, for methods that know no other
     noise: NoiseModel  # what its noise is
-    found: Noise  # the same in words
+    found: NoiseDescription  # the same in words
     reach: float  # how far apart its pixels can be
     told: str  # size and kind, in words
     side: tuple[int, int]  # height and width of what is shown

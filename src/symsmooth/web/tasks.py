@@ -19,6 +19,8 @@ import numpy as np
 from .. import __version__
 from ..app import compare as comparing
 from ..app import jobs, noise_report
+from ..app.file_noise import estimate_file_noise, estimate_level, middle_slice, value_range
+from ..app.progress import announce_compilation, with_prefix
 from ..core.image import Array
 from ..io import FileError, format_of, limit_decoded_size, write_image
 from ..io.limits import memory
@@ -89,16 +91,16 @@ def look(path: Path, max_bytes: int, teller: Teller) -> tuple[Upload, Path]:
     _check_memory(images[0].pixels[stack.pieces[0]])
     path = _named_as_it_is(path, images[0].format)
     pixels, _ = comparing.open_picture(path, "auto", None)
-    model, span = jobs.estimated_noise(images[0], stack), jobs.range_of(images[0])
-    white = model.sigma if isinstance(model, White) else jobs.noise_of(images[0], stack)
-    middle = jobs.middle_of(images[0], stack)
+    model, span = estimate_file_noise(images[0], stack), value_range(images[0])
+    white = model.sigma if isinstance(model, White) else estimate_level(images[0], stack)
+    middle = middle_slice(images[0], stack)
     picture = Upload(
         path,
         white,
         model,
         noise_report.describe(model, middle, span, given=False, assumed=False),
         span,
-        f"{path.name}, {jobs.size_of(images[0], stack)}",
+        f"{path.name}, {jobs.describe_size(images[0], stack)}",
         (pixels.shape[0], pixels.shape[1]),
     )
     page = path.parent / "view.html"
@@ -144,7 +146,7 @@ def denoise(
     picture: Upload, asked: RunRequest, workers: int | None, folder: Path, teller: Teller
 ) -> Outcome:
     """Denoise what one looks at and show it, then the whole file, into a folder."""
-    with jobs.telling_of_compilation(partial(teller.tell, "stage")):
+    with announce_compilation(partial(teller.tell, "stage")):
         job = asked.job(picture, workers)
         noisy, told = comparing.open_picture(picture.path, "auto", None)
         _preview(picture, asked, job, noisy, folder, teller)
@@ -177,7 +179,7 @@ def _preview(
     options = dict(job.options)
     if not picture.noise.fits(part.shape if part.ndim == 3 else (*part.shape, 1)):
         options.pop("noise", None)
-    progress = jobs.within("the part you look at: ", teller.progress)
+    progress = with_prefix("the part you look at: ", teller.progress)
     axis = -1 if noisy.ndim == 3 else None
     denoised, _ = jobs.apply(replace(job, options=options), part, axis, job.sigma, progress)
     result = Result(_label(job), denoised, 0.0, "")
@@ -223,7 +225,7 @@ def compare(
     chosen = [comparing.MethodChoice(name, METHODS[name], {}) for name in names]
     tuned = [_tuned(each, asked) for each in chosen]
 
-    with jobs.telling_of_compilation(partial(teller.tell, "stage")):
+    with announce_compilation(partial(teller.tell, "stage")):
         text = comparing.compare(
             picture.path, reference, tuned, sigma=asked.sigma, channel_axis="auto", piece=None,
             workers=workers, seed=0, progress=teller.progress, strength=asked.strength,
