@@ -6,7 +6,6 @@ import dataclasses
 import json
 from typing import Any
 
-import symsmooth
 from symsmooth.experiments import find
 from symsmooth.experiments.gallery import CLASSICS, Gallery, draw
 from symsmooth.experiments.model import Cell, Entry, Plan, Reproduction, Result, Setting
@@ -30,12 +29,10 @@ def tiny_gallery() -> Gallery:
 
 
 def shrink(cell: Cell) -> Cell:
-    """The same cell on a few pixels; NLM plays the methods that are not there."""
+    """The same cell on a few pixels."""
     options = {k: min(v, SIDE) if k in ("side", "crop") else v for k, v in cell.options.items()}
     if "k" in options:
         options["k"] = min(options["k"], 60)
-    if options.get("method", "nlm") not in symsmooth.METHODS:
-        options |= {"method": "nlm", "options": {}}
     return dataclasses.replace(cell, options=options)
 
 

@@ -190,8 +190,6 @@ def test_mean_over_the_ten_pictures(classics, grey_levels) -> None:
 @pytest.mark.parametrize("grey_levels", HOUSE)
 def test_priors_on_house(classics, grey_levels) -> None:
     """5 x 5 patches, 100 components, as in the paper; the pilot is the package's own."""
-    pilot = pytest.importorskip("symsmooth.baselines.bm3d")
-    assert pilot
     sigma, clean = grey_levels / 255, classics["house"]
     noisy = add_noise(clean, sigma, 6)
     found = [psnr(denoise_epll(noisy, sigma, prior=p), clean) for p in ("noisy", "pilot", clean)]

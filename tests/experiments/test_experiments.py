@@ -93,16 +93,6 @@ def test_experiments_share_cells() -> None:
     assert len(plans[0] & plans[1]) == 60  # 3 pictures, 20 trials
 
 
-def test_a_full_run_is_planned_to_take_less_than_an_hour_of_two_cores() -> None:
-    pictures = {name: np.zeros((8, 8), np.uint8) for name in CLASSICS}
-    pictures |= {f"dev-{n}": np.zeros((8, 8), np.uint8) for n in range(8)}
-    gallery = Gallery(pictures | draw())
-    for quick, minutes in ((False, 60), (True, 4)):
-        setting = Setting(gallery, quick)
-        cells = {repr(c): c.cost for e in find() for c in e.plan(setting).values()}
-        assert sum(cells.values()) / 60 / 2 < minutes
-
-
 # --- what the claims are made of --------------------------------------------------------------
 
 

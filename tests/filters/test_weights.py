@@ -53,7 +53,7 @@ def test_symmetric_filters_are_the_equations_of_table_one(name, shape) -> None:
     assert np.allclose(W @ v.astype(np.float32), expected @ v, rtol=3e-4)
     assert np.allclose(W.T @ v, expected.T @ v, rtol=2e-4)
     assert np.allclose(W.row_sums(), expected.sum(axis=1), rtol=2e-4)
-    assert np.allclose(W.column_sums(), W.row_sums(), rtol=1e-5)
+    assert np.allclose(W.T @ np.ones(W.shape[0]), W.row_sums(), rtol=1e-5)
 
 
 @pytest.mark.parametrize("shape", [(9, 11), (4, 5, 6), (1, 12)], ids=str)

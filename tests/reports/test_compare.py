@@ -56,7 +56,7 @@ def test_methods_with_qualities_and_options() -> None:
     asked = parse("denoise:fast, nlm:sinkhorn-iters=1,gsf")
     assert [a.label for a in asked] == ["denoise:fast", "nlm:sinkhorn-iters=1", "gsf"]
     assert [dict(a.options) for a in asked] == [{"quality": "fast"}, {"sinkhorn_iters": 1}, {}]
-    assert [a.method for a in parse("")] == ["denoise", "gsf", "bm3d", "nlm"]
+    assert [a.method.name for a in parse("")] == ["denoise", "gsf", "bm3d", "nlm"]
 
 
 @pytest.mark.parametrize(

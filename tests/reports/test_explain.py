@@ -41,8 +41,8 @@ def test_weights_are_those_of_the_filters(noisy: np.ndarray, learned: Learned) -
     h_r = SIGMA / picture.scale * PATCH
     W = weights.regulated_nlm(picture.noisy, PATCH, H_S, h_r).to_sparse()
     once = sinkhorn_knopp(W, 1)
-    assert len(learned.friends) == 4
-    for each in learned.friends:
+    assert len(learned.neighbours) == 4
+    for each in learned.neighbours:
         i = np.ravel_multi_index(each.place, noisy.shape)
         row = W[[i]].toarray()[0]
         np.testing.assert_allclose(each.before.ravel(), row / row.sum(), atol=1e-6)
@@ -61,12 +61,12 @@ def test_maps_are_averages_over_clusters(learned: Learned) -> None:
     assert np.isfinite(learned.appearance).all()
     near = np.abs(learned.appearance - result.pilot).mean()
     assert near < SIGMA / 2  # clusters look like what they stand for
-    assert all(sum(share for share, _ in each.clusters) <= 1.001 for each in learned.friends)
+    assert all(sum(share for share, _ in each.clusters) <= 1.001 for each in learned.neighbours)
 
 
 def test_popular_patches_lose(learned: Learned) -> None:
     """after / before is larger for the less popular: the paper's argument."""
-    for each in learned.friends:
+    for each in learned.neighbours:
         known = each.before > 1e-5 * each.before.max()
         ratio = each.after[known] / each.before[known]
         correlation = np.corrcoef(np.log(ratio), np.log(learned.popularity[known]))[0, 1]
@@ -110,7 +110,7 @@ def test_the_page_is_written_whole(file: Path) -> None:
     assert result.exit_code == 0, result.stderr
     assert "the page is e.html" in result.stdout
     text = Path("e.html").read_text("utf-8")
-    for part in ("48x48 pixels", "delta(k)", "SURE", "Good friends", "Its clusters"):
+    for part in ("48x48 pixels", "delta(k)", "SURE", "Good neighbours", "Its clusters"):
         assert part in text
 
 

@@ -17,7 +17,10 @@ from .progress import Progress, with_prefix
 
 if TYPE_CHECKING:
     from ..io import ImageFile
+    from ..io.stacks import Stack
     from ..methods import Method
+    from ..noise import NoiseModel
+    from ..reports.compare import Result
 
 FAVOURITES = ("denoise", "gsf", "bm3d", "nlm")  # compared if nothing is asked for
 _WARM_UP = 96  # sides of what a method sees before its time is taken
@@ -94,8 +97,8 @@ def compare(
     from .. import __version__
     from ..io import FileError, ImageFile
     from ..io.stacks import cut
-    from ..noise import NoiseModel, White
-    from ..reports.compare import Comparison, Result, compare_page
+    from ..noise import White
+    from ..reports.compare import Comparison, compare_page
 
     pixels, part = open_picture(source, channel_axis, piece)
     clean = None
@@ -112,23 +115,10 @@ def compare(
     if sigma is None:
         noise = estimate_file_noise(file, stack)
     words = describe_model(noise, pixels, span, given=sigma is not None, assumed=False)
-    results = []
-    for each, job in zip(asked, runs, strict=True):
-        is_auto = job.takes_noise and each.options.get("noise", "auto") == "auto"
-        model = noise if is_auto else jobs.find_noise(job, file, stack)
-        used = jobs.with_noise(job, model)
-        if strength != 1.0 and "strength" not in each.options and used.sigma is not None:
-            used = replace(used, sigma=strength * used.sigma)
-        callback = None if progress is None else with_prefix(f"{each.label}: ", progress)
-        with suppress(ValueError):  # so that compiling and loading do not count
-            jobs.apply(used, pixels[:_WARM_UP, :_WARM_UP], axis, used.sigma, callback)
-        start = time.perf_counter()
-        image, learned = jobs.apply(used, pixels, axis, used.sigma, callback)
-        seconds = time.perf_counter() - start
-        assumed = model if used.sigma is None else White(used.sigma)
-        brief = "" if assumed is None else jobs.describe_noise(job, assumed, pixels, span).brief
-        chosen = {name: value for name, value in each.options.items() if name != "noise"}
-        results.append(Result(each.label, image, seconds, brief, {**chosen, **learned}))
+    results = [
+        _run_choice(each, job, file, stack, noise, strength, progress)
+        for each, job in zip(asked, runs, strict=True)
+    ]
     facts = {
         "Picture": describe(source, pixels, part),
         "Noise": words.words,
@@ -140,6 +130,34 @@ def compare(
     peak = peak_of(pixels if clean is None else clean)
     found = Comparison(source.name, pixels, words.level, peak, results, clean, facts)
     return compare_page(found) if progress is None else compare_page(found, progress)
+
+
+def _run_choice(
+    choice: MethodChoice, job: jobs.Job, file: ImageFile, stack: Stack, noise: NoiseModel,
+    strength: float, progress: Progress | None,
+) -> Result:  # fmt: skip
+    """Run one method, with the noise of the file unless another was asked for; take its time."""
+    from ..noise import White
+    from ..reports.compare import Result
+
+    pixels, axis = file.pixels, stack.channel_axis
+    is_auto = job.takes_noise and choice.options.get("noise", "auto") == "auto"
+    model = noise if is_auto else jobs.find_noise(job, file, stack)
+    used = jobs.with_noise(job, model)
+    if strength != 1.0 and "strength" not in choice.options and used.sigma is not None:
+        used = replace(used, sigma=strength * used.sigma)
+    callback = None if progress is None else with_prefix(f"{choice.label}: ", progress)
+    with suppress(ValueError):  # so that compiling and loading do not count
+        jobs.apply(used, pixels[:_WARM_UP, :_WARM_UP], axis, used.sigma, callback)
+    start = time.perf_counter()
+    image, learned = jobs.apply(used, pixels, axis, used.sigma, callback)
+    seconds = time.perf_counter() - start
+    assumed = model if used.sigma is None else White(used.sigma)
+    brief = ""
+    if assumed is not None:
+        brief = jobs.describe_noise(job, assumed, pixels, value_range(file)).brief
+    chosen = {name: value for name, value in choice.options.items() if name != "noise"}
+    return Result(choice.label, image, seconds, brief, {**chosen, **learned})
 
 
 def question_sigma(

@@ -92,7 +92,7 @@ def explain(
     seed: Seed = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Show what the paper's mixture learns from a picture: clusters, friends, k and lambda."""
+    """Show what the paper's mixture learns from a picture: clusters, neighbours, k and lambda."""
     from ..mixture.figures import require_matplotlib
 
     with _writing_a_page(out, sigma, overwrite):

@@ -124,7 +124,7 @@ class Pool:
             )
         self.workers = default_workers() if workers is None else int(workers)
         self.progress = progress
-        self.part = ""  # what the stages that follow are a part of: "block 2 of 4: "
+        self.prefix = ""  # what the stages that follow are a part of: "block 2 of 4: "
         self._depth = 0
         self._threads: ThreadPoolExecutor | None = None
 
@@ -158,7 +158,7 @@ class Pool:
         for done, pair in enumerate(results, start=1):
             yield pair
             if self.progress is not None:
-                self.progress(self.part + stage, done, len(items))
+                self.progress(self.prefix + stage, done, len(items))
 
     @staticmethod
     def _serial(

@@ -50,10 +50,6 @@ class WindowFilter(LinearOperator):
         """Return W 1."""
         return self @ np.ones(self.shape[1], np.float32)
 
-    def column_sums(self) -> Array:
-        """Return W^T 1."""
-        return self.T @ np.ones(self.shape[0], np.float32)
-
     def diagonal(self) -> Array:
         """Return W_ii, which is 1 for all of Table I."""
         return np.ones(self.shape[0], np.float32)

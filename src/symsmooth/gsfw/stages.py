@@ -120,7 +120,7 @@ def _run_in_blocks(
     variance = np.zeros_like(picture.noisy)
     seconds: dict[str, float] = {}
     for number, (block, own_rng) in enumerate(zip(blocks, rng.spawn(len(blocks)), strict=True)):
-        pool.part = f"block {number + 1} of {len(blocks)}: "
+        pool.prefix = f"block {number + 1} of {len(blocks)}: "
         inside = None if observed is None else observed[block.outer]
         part = mix(picture.noisy[block.outer], transform)
         found = _run_padded(part, inside, sigma, ratio, preset, own_rng, pool)
@@ -217,9 +217,9 @@ def _denoise_at_half_size(
     small = halve(noisy)
     share = None if observed is None else halve(observed[..., np.newaxis])[..., 0]
     level = sigma * 0.5 ** ((noisy.ndim - 1) / 2)
-    part, pool.part = pool.part, f"{pool.part}half size: "
+    prefix, pool.prefix = pool.prefix, f"{pool.prefix}half size: "
     found = _run_padded(small, share, level, contrast(small, level), preset, rng, pool)
-    pool.part = part
+    pool.prefix = prefix
     return found.image
 
 

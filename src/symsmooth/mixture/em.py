@@ -8,7 +8,7 @@ time and memory are linear in pixels.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse
@@ -178,18 +178,13 @@ def cluster_sums(
     return total_shift, total_tail, likelihood, tile_mass
 
 
-def m_step(
-    mixture: GaussianMixture, step: EStep, *, update_proportions: bool = True
-) -> GaussianMixture:
+def m_step(mixture: GaussianMixture, step: EStep) -> GaussianMixture:
     """Return the mixture that eq. (em,pi) and eq. (em,mu) give; empty clusters keep their mean."""
     alive = step.mass > _TINY_MASS
     means = step.shift / np.where(alive, step.mass, np.float32(np.inf))[:, None]
     means += mixture.means
-    moved = replace(mixture, means=means)
-    if not update_proportions:
-        return moved
     mass = np.maximum(step.mass, np.float32(_TINY_MASS))
-    return replace(moved, proportions=mass / mass.sum())
+    return GaussianMixture(means, mass / mass.sum())
 
 
 def deviation(step: EStep) -> float:
@@ -244,7 +239,6 @@ def fit_mixture(
     *,
     max_iter: int = 20,
     tol: float = 1e-3,
-    update_proportions: bool = True,
     weight: Float | None = None,
     subsample: int = 1,
     reach: float = REACH,
@@ -263,7 +257,7 @@ def fit_mixture(
             features, mixture, near, pool, weight=weight, subsample=subsample, stage=stage
         )
         delta = deviation(step)
-        mixture = m_step(mixture, step, update_proportions=update_proportions)
+        mixture = m_step(mixture, step)
         near = prune(near, step.tile_mass, min_mass / subsample)
         history.append(step.log_likelihood)
         if len(history) > 1 and history[-1] - history[-2] < tol:

@@ -346,7 +346,7 @@ def _learn_in_blocks(
     pilot, average = np.zeros_like(picture.noisy), np.zeros_like(picture.noisy)
     divergence = 0.0
     for number, (block, own_rng) in enumerate(zip(blocks, rng.spawn(len(blocks)), strict=True)):
-        pool.part = f"block {number + 1} of {len(blocks)}: "
+        pool.prefix = f"block {number + 1} of {len(blocks)}: "
         part = picture.noisy[block.outer]
         own_weight = None if weight is None else weight[block.outer]
         learned = _learn(part, own_weight, plan, own_rng, pool)

@@ -1,7 +1,7 @@
-"""What GSF learned from a picture: its clusters, and who is a friend of whom.
+"""What GSF learned from a picture: its clusters, and who is a neighbour of whom.
 
 Clusters are local, so a part of a large picture is as good as the whole: the busiest part is taken.
-Friends are those of spatially regulated NLM with the paper's settings (h_s = 10, h_r = sigma sqrt(d)):
+Neighbours are those of spatially regulated NLM with the paper's settings (h_s = 10, h_r = sigma sqrt(d)):
 before normalisation a pixel's answer is D^-1 W, after it D_r^-1 W D_c^-1, which divides by how popular a
 patch is.
 """
@@ -24,14 +24,14 @@ from .display import busiest
 
 PATCH = 5
 H_S = 10.0
-WEAK = 0.1  # a friend whose weight W_ij is below this (its own is 1) is a weak one
+WEAK = 0.1  # a neighbour whose weight W_ij is below this (its own is 1) is a weak one
 _REACH = 1.5  # h_s within which clusters are looked for, as in GSF's second pass
 _MIN_SHARE = 1e-3  # responsibilities below this are not looked at
 _CHROMA, _PERIOD = 0.30, 8.0 * H_S  # how strong hues are, and after how many pixels they return
 
 
 @dataclass(frozen=True)
-class Friends:
+class Neighbours:
     """One pixel, and how much each other one counts for it."""
 
     what: str  # why it was chosen
@@ -45,12 +45,12 @@ class Friends:
 
     @property
     def weak_before(self) -> float:
-        """The share of the vote that weak friends have before normalisation."""
+        """The share of the vote that weak neighbours have before normalisation."""
         return float(self.before[self.similarity < WEAK].sum())
 
     @property
     def weak_after(self) -> float:
-        """The share of the vote that weak friends have after normalisation."""
+        """The share of the vote that weak neighbours have after normalisation."""
         return float(self.after[self.similarity < WEAK].sum())
 
 
@@ -66,7 +66,7 @@ class Learned:
     in_charge: Float  # (height, width): how many clusters answer for a pixel, exp(entropy)
     crowd: Float  # (height, width): how many pixels a pixel's clusters hold
     popularity: Float  # (height, width): column sums of W, in parts of their mean
-    friends: list[Friends]
+    neighbours: list[Neighbours]
 
 
 def learn(
@@ -119,9 +119,9 @@ def learn(
         gamma.data * np.log(np.maximum(gamma.data, _MIN_SHARE)), gamma.indptr[:-1]
     )
     with Pool(workers, progress) as pool:
-        popularity, friends = _friends(picture.noisy, guide, sigma / picture.scale, pool)
+        popularity, neighbours = _neighbours(picture.noisy, guide, sigma / picture.scale, pool)
     chosen = [
-        Friends(*each, _strongest(gamma, each[1], spatial, patches)) for each in friends
+        Neighbours(*each, _strongest(gamma, each[1], spatial, patches)) for each in neighbours
     ]  # fmt: skip
     return Learned(
         part=part,
@@ -132,7 +132,7 @@ def learn(
         in_charge=np.exp(entropy).reshape(spatial),
         crowd=(gamma.T @ mass).reshape(spatial),
         popularity=popularity,
-        friends=chosen,
+        neighbours=chosen,
     )
 
 
@@ -174,7 +174,7 @@ def _strongest(
 Seen = tuple[str, tuple[int, int], Array, Array, Array]
 
 
-def _friends(noisy: Float, guide: Float, sigma: float, pool: Pool) -> tuple[Float, list[Seen]]:
+def _neighbours(noisy: Float, guide: Float, sigma: float, pool: Pool) -> tuple[Float, list[Seen]]:
     """Return how popular patches are, and (what, place, W, before, after) of a few pixels."""
     spatial = noisy.shape[:2]
     h_r = sigma * (PATCH**2 * noisy.shape[-1]) ** 0.5

@@ -24,12 +24,12 @@ from . import (
     webp_uri,
 )
 from .display import Range, display_range
-from .explain import H_S, PATCH, WEAK, Friends, Learned
+from .explain import H_S, PATCH, WEAK, Learned, Neighbours
 from .markup import Child, Html
 
 _RADIUS = 30  # pixels around a patch that are shown: 3 h_s, where the soft window ends
 _SHOWN_FRIENDS = 8
-_CONTEXT = 4  # pixels shown on each side of a friend
+_CONTEXT = 4  # pixels shown on each side of a neighbour
 
 
 def explain_page(name: str, learned: Learned, facts: Mapping[str, str]) -> str:
@@ -42,12 +42,14 @@ def explain_page(name: str, learned: Learned, facts: Mapping[str, str]) -> str:
         "Part": f"{width}x{height} pixels from row {y.start}, column {x.start}: clusters are "
         "local, a part is as good as the whole",
         "Brightness": str(shown),
-        "Friends": f"regulated NLM, patches {PATCH}x{PATCH}, h_s {H_S:g}, h_r = σ√d, as in the paper",
+        "Neighbours": f"regulated NLM, patches {PATCH}x{PATCH}, h_s {H_S:g}, h_r = σ√d, as in the paper",
     }
     listed = [[element("dt", key), element("dd", prose(text))] for key, text in facts.items()]
     sections = [
         Section("clusters", "Clusters over the picture", _clusters(learned, shown)),
-        Section("friends", "Weak friends and good friends", _all_friends(learned, shown)),
+        Section(
+            "neighbours", "Weak neighbours and good neighbours", _all_neighbours(learned, shown)
+        ),
         Section("k", "How many clusters: delta(k) = 1", _search(learned.result)),
         Section("lambda", "How much of the noisy picture: SURE", _sure(learned.result)),
         Section("result", "What comes out", _outcome(learned, shown)),
@@ -111,7 +113,7 @@ def _clusters(learned: Learned, shown: Range) -> Child:
     ]
 
 
-def _all_friends(learned: Learned, shown: Range) -> Child:
+def _all_neighbours(learned: Learned, shown: Range) -> Child:
     rows: list[Row] = [
         [
             each.what,
@@ -120,32 +122,36 @@ def _all_friends(learned: Learned, shown: Range) -> Child:
             f"{100 * each.weak_before:.0f} %",
             f"{100 * each.weak_after:.0f} %",
         ]
-        for each in learned.friends
+        for each in learned.neighbours
     ]
     table = Table(
         "The vote before and after normalisation",
-        ["patch", "friends before", "after", "weak friends' share before", "after"],
+        ["patch", "neighbours before", "after", "weak neighbours' share before", "after"],
         rows,
         digits=0,
-        note=f"Friends: exp of the entropy of the weights. Weak: similarity W below {WEAK:g}.",
+        note=f"Neighbours: exp of the entropy of the weights. Weak: similarity W below {WEAK:g}.",
     )
-    most = max(learned.friends, key=lambda each: each.weak_before - each.weak_after)
+    most = max(learned.neighbours, key=lambda each: each.weak_before - each.weak_after)
     lead = element(
         "p",
-        "An unusual patch has few good friends, but many popular patches are a little like it, and "
-        "together these weak friends can outvote the good ones, until each vote is divided "
+        "An unusual patch has few good neighbours, but many popular patches are a little like it, and "
+        "together these weak neighbours can outvote the good ones, until each vote is divided "
         "by its popularity.",
-        f" Most so here: {most.what.lower()}, whose weak friends fall from {100 * most.weak_before:.0f} % "
+        f" Most so here: {most.what.lower()}, whose weak neighbours fall from {100 * most.weak_before:.0f} % "
         f"of the vote to {100 * most.weak_after:.0f} %."
         if most.weak_before > most.weak_after
         else None,
-        " On plain ground most are good friends already: there is little to win.",
+        " On plain ground most are good neighbours already: there is little to win.",
     )
-    return [lead, table.to_html(), *(_friends(each, learned, shown) for each in learned.friends)]
+    return [
+        lead,
+        table.to_html(),
+        *(_neighbours(each, learned, shown) for each in learned.neighbours),
+    ]
 
 
-def _friends(each: Friends, learned: Learned, shown: Range) -> Html:
-    """Return the neighbourhood, the weights, the best and worst friends, the clusters of one patch."""
+def _neighbours(each: Neighbours, learned: Learned, shown: Range) -> Html:
+    """Return the neighbourhood, the weights, the best and worst neighbours, the clusters of one patch."""
     where = _around(each.place, _RADIUS, learned.noisy.shape)
     before, after = each.before[where], each.after[where]
     centre = (each.place[0] - where[0].start, each.place[1] - where[1].start)
@@ -173,12 +179,12 @@ def _friends(each: Friends, learned: Learned, shown: Range) -> Html:
         element("h3", f"{each.what} (row {each.place[0]}, column {each.place[1]})"),
         strip("Who votes, and how much", panels),
         thumbnails(
-            "Good friends: the most weight afterwards (weight before → after)",
-            [_friend(place, each, learned, shown) for place in good],
+            "Good neighbours: the most weight afterwards (weight before → after)",
+            [_neighbour(place, each, learned, shown) for place in good],
         ),
         thumbnails(
-            f"Weak friends (similarity below {WEAK:g}): those who lost most",
-            [_friend(place, each, learned, shown) for place in weak],
+            f"Weak neighbours (similarity below {WEAK:g}): those who lost most",
+            [_neighbour(place, each, learned, shown) for place in weak],
         )
         if weak
         else None,
@@ -193,7 +199,7 @@ def _friends(each: Friends, learned: Learned, shown: Range) -> Html:
     return element("div", body, class_="item")
 
 
-def _best_and_worst(each: Friends) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def _best_and_worst(each: Neighbours) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     gain = each.after - each.before
     after = each.after.copy()
     gain[each.place] = after[each.place] = 0.0
@@ -208,7 +214,7 @@ def _best_and_worst(each: Friends) -> tuple[list[tuple[int, int]], list[tuple[in
     return first(after), [place for place in weak if gain[place] < 0]
 
 
-def _friend(place: tuple[int, int], each: Friends, learned: Learned, shown: Range) -> Panel:
+def _neighbour(place: tuple[int, int], each: Neighbours, learned: Learned, shown: Range) -> Panel:
     where = _around(place, _CONTEXT, learned.noisy.shape)
     weights = f"{100 * each.before[place]:.2g} → {100 * each.after[place]:.2g} %"
     return Panel(weights, webp_uri(shown(learned.result.pilot[where])), "")
