@@ -201,16 +201,16 @@ def test_compare_with_a_strength_keeps_the_model(calls: Any, tmp_path: Path) -> 
 
 def test_the_web_page_tells_the_same_noise(tmp_path: Path) -> None:
     from symsmooth.web import html, tasks
-    from symsmooth.web.worker import Teller
+    from symsmooth.web.worker import Reporter
 
     write_image(tmp_path / "c.png", coarse())
-    teller = Teller(1, lambda *news: None, set())
-    picture, _ = tasks.look(tmp_path / "c.png", 10**7, teller)
+    reporter = Reporter(1, lambda *news: None, set())
+    picture, _ = tasks.look(tmp_path / "c.png", 10**7, reporter)
     assert picture.found.words in html.noise_of(picture)
     assert picture.found.words.startswith("coarse (correlated) noise, about ")
     asked = tasks.RunRequest("denoise", "preview", None, 1.0)
     (tmp_path / "run").mkdir()
-    outcome = tasks.denoise(picture, asked, 1, tmp_path / "run", teller)
+    outcome = tasks.denoise(picture, asked, 1, tmp_path / "run", reporter)
     assert picture.found.words in outcome.report.read_text("utf-8")
     expected = symsmooth.denoise(coarse(), quality="preview", channel_axis=-1, rng=0)
     assert outcome.result is not None

@@ -22,7 +22,7 @@ from symsmooth.io import FileError, limit_decoded_size, read_image, read_images,
 from symsmooth.io.stacks import cut
 from symsmooth.web.runs import Run, Runs
 from symsmooth.web.sessions import SessionError, Sessions
-from symsmooth.web.worker import Teller
+from symsmooth.web.worker import Reporter
 
 from ..conftest import Opened, audit
 from ..serving import Server, wait_for
@@ -548,10 +548,10 @@ def test_the_middle_of_a_stack_is_shown_and_all_of_it_is_done(tmp_path: Path) ->
 
     path = tmp_path / "stack.tif"
     write_image(path, rng.normal(100, 20, (3, 40, 40)).astype(np.float32))
-    teller = Teller(1, lambda *news: None, set())
-    picture, _ = look(path, 10**7, teller)
-    made = denoise(picture, RunRequest("denoise", "preview", None, 1.0), 1, tmp_path, teller)
-    assert made.told.startswith("Done")
+    reporter = Reporter(1, lambda *news: None, set())
+    picture, _ = look(path, 10**7, reporter)
+    made = denoise(picture, RunRequest("denoise", "preview", None, 1.0), 1, tmp_path, reporter)
+    assert made.message.startswith("Done")
     assert made.result is not None
     result = read_image(made.result)
     assert result.pixels.shape == (3, 40, 40)

@@ -137,8 +137,8 @@ def _all_neighbours(learned: Learned, shown: Range) -> Child:
         "An unusual patch has few good neighbours, but many popular patches are a little like it, and "
         "together these weak neighbours can outvote the good ones, until each vote is divided "
         "by its popularity.",
-        f" Most so here: {most.what.lower()}, whose weak neighbours fall from {100 * most.weak_before:.0f} % "
-        f"of the vote to {100 * most.weak_after:.0f} %."
+        f" Most so here: {most.what.lower()}, whose weak neighbours fall from "
+        f"{100 * most.weak_before:.0f} % of the vote to {100 * most.weak_after:.0f} %."
         if most.weak_before > most.weak_after
         else None,
         " On plain ground most are good neighbours already: there is little to win.",

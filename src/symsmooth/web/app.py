@@ -31,7 +31,7 @@ _SEE = (
 )
 
 
-def make_page(desk: Handlers, max_bytes: int) -> tuple[gr.Blocks, dict[str, Any]]:
+def make_page(handlers: Handlers, max_bytes: int) -> tuple[gr.Blocks, dict[str, Any]]:
     """Return the page and how it looks."""
     with gr.Blocks(title="symsmooth", analytics_enabled=False) as page:
         gr.HTML(
@@ -43,7 +43,7 @@ def make_page(desk: Handlers, max_bytes: int) -> tuple[gr.Blocks, dict[str, Any]
                 parts = _controls(max_bytes)
             with gr.Column(scale=3, min_width=320, elem_id="stage"):
                 parts |= _stage()
-        _connect(page, desk, parts)
+        _connect(page, handlers, parts)
     page.max_threads = _EVENTS
     page.queue(api_open=False)
     return page, {"theme": _theme(), "css": (files(__package__) / "page.css").read_text("utf-8")}
@@ -87,7 +87,7 @@ def _stage() -> dict[str, Any]:
     """Make what shows how it goes and what came of it."""
     c: dict[str, Any] = {}
     with gr.Row(elem_id="bar"):
-        c["status"] = gr.HTML(html.told("Drop a picture to begin.", "plain"), elem_id="status")
+        c["status"] = gr.HTML(html.message("Drop a picture to begin.", "plain"), elem_id="status")
         c["cancel"] = gr.Button(
             "Cancel", variant="stop", interactive=False, elem_id="cancel", scale=0, min_width=110
         )
@@ -121,32 +121,32 @@ def _summary(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _connect(page: gr.Blocks, desk: Handlers, c: dict[str, Any]) -> None:
+def _connect(page: gr.Blocks, handlers: Handlers, c: dict[str, Any]) -> None:
     """Say what happens when a control is used."""
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     looked, shown = [c[name] for name in LOOKED], [c[name] for name in SHOWN]
     many: dict[str, Any] = {"concurrency_limit": None, "trigger_mode": "multiple", **quiet}
     # Not preprocessed: gradio would look for a file where there is just the token of an upload.
     raw: dict[str, Any] = {"preprocess": False, **many}
-    c["drop"].upload(desk.drop, c["drop"], looked, **raw)
-    c["example"].input(desk.example, c["example"], looked, **many)
-    c["clean"].upload(desk.reference, c["clean"], [c["clean"], c["clean_told"]], **raw)
+    c["drop"].upload(handlers.drop, c["drop"], looked, **raw)
+    c["example"].input(handlers.example, c["example"], looked, **many)
+    c["clean"].upload(handlers.reference, c["clean"], [c["clean"], c["clean_told"]], **raw)
     tuned = [c[k] for k in ("quality", "estimated", "sigma", "strength")]
     asked = [c["method"], *tuned, c["looking"]]
-    c["start"].click(desk.denoise, asked, shown, js=_SEE % _WHERE, **many)
-    c["strength"].input(desk.adjust, asked, shown, js=_WHERE, **many)
+    c["start"].click(handlers.denoise, asked, shown, js=_SEE % _WHERE, **many)
+    c["strength"].input(handlers.adjust, asked, shown, js=_WHERE, **many)
     c["sigma"].input(lambda: False, None, c["estimated"], concurrency_limit=None, **quiet).then(
-        desk.adjust, asked, shown, js=_WHERE, **many
+        handlers.adjust, asked, shown, js=_WHERE, **many
     )
     c["start_compare"].click(
-        desk.compare, [c["methods"], *tuned], shown, js=_SEE % "(...given) => given", **many
+        handlers.compare, [c["methods"], *tuned], shown, js=_SEE % "(...given) => given", **many
     )
-    c["cancel"].click(desk.cancel, None, None, concurrency_limit=None, **quiet)
+    c["cancel"].click(handlers.cancel, None, None, concurrency_limit=None, **quiet)
     c["method"].input(
         lambda name: gr.update(interactive="quality" in METHODS[name].options),
         c["method"], c["quality"], concurrency_limit=None, **quiet,
     )  # fmt: skip
-    page.load(desk.stay, None, None, concurrency_limit=None, **quiet)
+    page.load(handlers.stay, None, None, concurrency_limit=None, **quiet)
     page.unload(lambda: None)  # or the page would not keep the connection that tells it is open
 
 

@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 Shown = tuple[Any, Any, Any, Any]
 Looked = tuple[Any, ...]
 File = dict[str, Any] | None  # as the guard lets it through: "path" is the token of an upload
-# The parts of the page that change, in the order in which they are told.
+# The parts of the page that change, in the order in which handlers return them.
 SHOWN = ("viewer", "status", "downloads", "cancel")
 LOOKED = ("drop", "example", "found", "sigma", "estimated", *SHOWN, "clean_told")
 
@@ -91,17 +91,17 @@ class Handlers:
     ) -> AsyncIterator[Looked]:
         """Look into a picture and tell what was found."""
         session = place = None
-        yield _look_told(html.told("Looking at the picture", "plain"))
+        yield _status_only(html.message("Looking at the picture", "plain"))
         try:
             session = self.begin(request)
             path, clean = await asyncio.to_thread(take, session)
             place = path.parent
             picture, page = await self._read(session, tasks.look, path)
         except Cancelled:  # another picture came in its place, or the tab was closed
-            yield _look_told(gr.skip())
+            yield _status_only(gr.skip())
             return
         except Exception as error:
-            yield _look_told(html.told(_message(error, session), "bad"))
+            yield _status_only(html.message(_message(error, session), "bad"))
             return
         else:
             session.asked += 1  # what runs is of no interest any more
@@ -122,7 +122,7 @@ class Handlers:
             gr.update(maximum=top, step=top / 400, value=level),
             True,
             html.viewer(session),
-            html.told("Ready. Choose a method and press Denoise.", "plain"),
+            html.message("Ready. Choose a method and press Denoise.", "plain"),
             "",
             gr.update(interactive=False),
             html.reference(clean),
@@ -139,7 +139,7 @@ class Handlers:
         except Cancelled:
             return None, gr.skip()
         except Exception as error:
-            return None, html.told(_message(error, session), "bad")
+            return None, html.message(_message(error, session), "bad")
         finally:
             if session is not None and path is not None:
                 session.tidy(path.parent)
@@ -188,8 +188,8 @@ class Handlers:
         """Put methods side by side."""
         names = [name for name in METHODS if name in names]
         if not MIN_METHODS <= len(names) <= MAX_METHODS:
-            told = f"Choose {MIN_METHODS} to {MAX_METHODS} methods; {len(names)} are chosen."
-            yield gr.skip(), html.told(told, "bad"), gr.skip(), gr.skip()
+            text = f"Choose {MIN_METHODS} to {MAX_METHODS} methods; {len(names)} are chosen."
+            yield gr.skip(), html.message(text, "bad"), gr.skip(), gr.skip()
             return
         asked = tasks.RunRequest("denoise", quality, None if estimated else sigma, strength)
         async for shown in self._run(request, 0.0, tasks.compare, names, asked):
@@ -221,7 +221,7 @@ class Handlers:
                 raise SessionError("Drop a picture first, or take an example.")
             self.uploads.check_room(session.folder)
         except SessionError as error:
-            yield gr.skip(), html.told(str(error), "bad"), gr.skip(), gr.skip()
+            yield gr.skip(), html.message(str(error), "bad"), gr.skip(), gr.skip()
             return
         session.asked += 1
         mine, cancelled = session.asked, session.cancelled
@@ -229,21 +229,21 @@ class Handlers:
         if pause:
             await asyncio.sleep(pause)
         if session.asked != mine or session.cancelled != cancelled or not session.here:
-            told = gr.skip() if session.asked != mine else html.told("Stopped", "plain")
-            yield gr.skip(), told, gr.skip(), gr.skip()
+            status = gr.skip() if session.asked != mine else html.message("Stopped", "plain")
+            yield gr.skip(), status, gr.skip(), gr.skip()
             return
         folder = session.new_folder("run")
         given = (
             (session.picture, session.reference) if work is tasks.compare else (session.picture,)
         )
 
-        def hear_of_part(page: Path) -> None:
+        def on_part(page: Path) -> None:
             if session.asked == mine and session.here:
                 session.show(page, partly=True)
 
         run = session.run = self.runners.submit(
             work, *given, *asked, self.workers, folder,
-            group=session.group, hear_of_part=hear_of_part,
+            group=session.group, on_part=on_part,
         )  # fmt: skip
         before, shown = "", session.shown
         try:
@@ -259,7 +259,7 @@ class Handlers:
                 viewer = html.viewer(session) if shown != session.shown else gr.skip()
                 yield (
                     viewer,
-                    html.told(text, kind),
+                    html.message(text, kind),
                     html.downloads(session),
                     gr.update(interactive=False),
                 )
@@ -280,7 +280,7 @@ def _ending(run: Run, session: Session) -> tuple[str, str]:
     session.files["report"] = made.report
     if made.result is not None:
         session.files["result"] = made.result
-    return "good", made.told
+    return "good", made.message
 
 
 def _message(error: BaseException, session: Session | None) -> str:
@@ -294,10 +294,10 @@ def _message(error: BaseException, session: Session | None) -> str:
     return text
 
 
-def _look_told(told: Any) -> Looked:
-    """Return that nothing changes but what is told."""
+def _status_only(status: Any) -> Looked:
+    """Return that nothing changes but the status."""
     skip = gr.skip()
-    return None, skip, skip, skip, skip, skip, told, skip, skip, skip
+    return None, skip, skip, skip, skip, skip, status, skip, skip, skip
 
 
 def _round_up(value: float) -> float:

@@ -33,7 +33,7 @@ def nothing_yet() -> str:
 def noise_of(picture: Upload) -> str:
     """Return what was found in a picture."""
     percent = 100 * picture.found.level / picture.reach if picture.reach else 0.0
-    rows = [("Picture", picture.told), ("Noise", f"{picture.found.words} ({percent:.3g} %)")]
+    rows = [("Picture", picture.description), ("Noise", f"{picture.found.words} ({percent:.3g} %)")]
     listed = [[element("dt", name), element("dd", text)] for name, text in rows]
     return element("dl", listed, class_="found")
 
@@ -58,7 +58,7 @@ def _bar(text: str, share: float | None) -> Html:
     )
 
 
-def told(text: str, kind: str = "good") -> str:
+def message(text: str, kind: str = "good") -> str:
     """Return a message: good, bad or plain."""
     role = "alert" if kind == "bad" else "status"
     return element("div", element("span", text), class_=f"status {kind}", role=role)
@@ -67,7 +67,7 @@ def told(text: str, kind: str = "good") -> str:
 def reference(path: Path | None) -> str:
     """Return whether the picture without noise is known."""
     text = "No clean picture is known: no PSNR and SSIM."
-    return told(text if path is None else f"Clean picture: {path.name}", "plain")
+    return message(text if path is None else f"Clean picture: {path.name}", "plain")
 
 
 def _size(n_bytes: int) -> str:

@@ -105,8 +105,8 @@ def serve(
         from .handlers import Handlers
 
         readers, runners = _crews(stack, folder, max_bytes, workers)  # they start meanwhile
-        desk = Handlers(sessions, uploads, readers, runners, workers)
-        page, look = make_page(desk, max_bytes)
+        handlers = Handlers(sessions, uploads, readers, runners, workers)
+        page, look = make_page(handlers, max_bytes)
         hosts = frozenset({"127.0.0.1", "localhost", "::1", host}) if is_loopback(host) else None
         app = Guard(make_app(sessions, page, look, max_bytes), hosts, uploads, sessions)
         stack.enter_context(_sweeping(sessions, uploads))

@@ -56,7 +56,7 @@ class Upload:
     noise: NoiseModel  # what its noise is
     found: NoiseDescription  # the same in words
     reach: float  # how far apart its pixels can be
-    told: str  # size and kind, in words
+    description: str  # size and kind, in words
     side: tuple[int, int]  # height and width of what is shown
 
 

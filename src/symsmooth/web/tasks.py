@@ -30,7 +30,7 @@ from ..noise import White
 from ..reports.compare import Comparison, Result, compare_page, look_page
 from ..reports.display import display_range
 from .sessions import SessionError, Upload
-from .worker import Teller
+from .worker import Reporter
 
 PREVIEW = 448  # sides of the part that is done first
 UNPACKED = 4  # times the upload limit is what pixels may take in memory
@@ -78,12 +78,12 @@ class RunRequest:
 class Outcome:
     """What came of a run: files in the folder it was given."""
 
-    told: str
+    message: str
     report: Path  # the page that is shown, to be taken home too
     result: Path | None = None
 
 
-def look(path: Path, max_bytes: int, teller: Teller) -> tuple[Upload, Path]:
+def look(path: Path, max_bytes: int, reporter: Reporter) -> tuple[Upload, Path]:
     """Look into a file that was dropped: what it is, its noise; return that and a page of it."""
     with limit_decoded_size(max_bytes):
         images = jobs.open_file(path, "auto")
@@ -108,21 +108,21 @@ def look(path: Path, max_bytes: int, teller: Teller) -> tuple[Upload, Path]:
     return picture, page
 
 
-def look_at_reference(path: Path, max_bytes: int, teller: Teller) -> None:
+def look_at_reference(path: Path, max_bytes: int, reporter: Reporter) -> None:
     """Make sure that the picture without noise can be read."""
     with limit_decoded_size(max_bytes):
         comparing.open_picture(path, "auto", None)
 
 
-def get_ready_to_look(folder: Path, teller: Teller) -> None:
+def get_ready_to_look(folder: Path, reporter: Reporter) -> None:
     """Load, and compile if need be, what looking at a picture takes."""
     with TemporaryDirectory(dir=folder) as name:
         path = Path(name) / "noise.tif"
         write_image(path, np.random.default_rng(0).normal(100.0, 20.0, (64, 64)).astype("f4"))
-        look(path, 2**20, teller)
+        look(path, 2**20, reporter)
 
 
-def get_ready_to_run(workers: int | None, teller: Teller) -> None:
+def get_ready_to_run(workers: int | None, reporter: Reporter) -> None:
     """Load, and compile if need be, what the default method takes."""
     METHODS[DEFAULT](np.random.default_rng(0).normal(100.0, 20.0, (64, 64)), workers=workers)
 
@@ -143,33 +143,38 @@ def _named_as_it_is(path: Path, format: str) -> Path:
 
 
 def denoise(
-    picture: Upload, asked: RunRequest, workers: int | None, folder: Path, teller: Teller
+    picture: Upload, asked: RunRequest, workers: int | None, folder: Path, reporter: Reporter
 ) -> Outcome:
     """Denoise what one looks at and show it, then the whole file, into a folder."""
-    with announce_compilation(partial(teller.tell, "stage")):
+    with announce_compilation(partial(reporter.send, "stage")):
         job = asked.job(picture, workers)
-        noisy, told = comparing.open_picture(picture.path, "auto", None)
-        _preview(picture, asked, job, noisy, folder, teller)
+        noisy, part = comparing.open_picture(picture.path, "auto", None)
+        _preview(picture, asked, job, noisy, folder, reporter)
         target = folder / f"{picture.path.stem}-denoised{picture.path.suffix}"
-        report = jobs.denoise_file(picture.path, target, job, teller.progress)
+        report = jobs.denoise_file(picture.path, target, job, reporter.progress)
         denoised, _ = comparing.open_picture(target, "auto", None)
     assert report.noise is not None
     used = report.noise if asked.sigma is not None else picture.found
     result = Result(_label(job), denoised, report.seconds, report.noise.brief, report.parameters)
     facts = {
-        "Picture": comparing.describe(picture.path, noisy, told),
+        "Picture": comparing.describe(picture.path, noisy, part),
         "Noise": used.words,
         "Version": f"symsmooth {__version__}",
         "Seed": str(job.seed),
     }
     timing = "this run on this machine, with reading and writing the file"
     found = replace(_comparison(picture, noisy, [result], facts), timing=timing)
-    page = _write(folder / f"{target.stem}.html", compare_page(found, teller.progress), teller)
+    page = _write(folder / f"{target.stem}.html", compare_page(found, reporter.progress), reporter)
     return Outcome(f"Done in {report.seconds:.1f} s", page, target)
 
 
 def _preview(
-    picture: Upload, asked: RunRequest, job: jobs.Job, noisy: Array, folder: Path, teller: Teller
+    picture: Upload,
+    asked: RunRequest,
+    job: jobs.Job,
+    noisy: Array,
+    folder: Path,
+    reporter: Reporter,
 ) -> None:
     """Denoise the part one looks at, if that is much less than the whole, and show it."""
     where = part_seen(asked.looking, noisy.shape[:2])
@@ -179,13 +184,13 @@ def _preview(
     options = dict(job.options)
     if not picture.noise.fits(part.shape if part.ndim == 3 else (*part.shape, 1)):
         options.pop("noise", None)
-    progress = with_prefix("the part you look at: ", teller.progress)
+    progress = with_prefix("the part you look at: ", reporter.progress)
     axis = -1 if noisy.ndim == 3 else None
     denoised, _ = jobs.apply(replace(job, options=options), part, axis, job.sigma, progress)
     result = Result(_label(job), denoised, 0.0, "")
     found = replace(_comparison(picture, part, [result]), shown=display_range(noisy))
-    page = _write(folder / "part.html", look_page(found, _PART, teller.progress), teller)
-    teller.tell("part", page)
+    page = _write(folder / "part.html", look_page(found, _PART, reporter.progress), reporter)
+    reporter.send("part", page)
 
 
 def part_seen(
@@ -219,19 +224,19 @@ def part_seen(
 
 def compare(
     picture: Upload, reference: Path | None, names: Sequence[str], asked: RunRequest,
-    workers: int | None, folder: Path, teller: Teller,
+    workers: int | None, folder: Path, reporter: Reporter,
 ) -> Outcome:  # fmt: skip
     """Put two to four methods side by side, on a page in a folder."""
     chosen = [comparing.MethodChoice(name, METHODS[name], {}) for name in names]
     tuned = [_tuned(each, asked) for each in chosen]
 
-    with announce_compilation(partial(teller.tell, "stage")):
+    with announce_compilation(partial(reporter.send, "stage")):
         text = comparing.compare(
             picture.path, reference, tuned, sigma=asked.sigma, channel_axis="auto", piece=None,
-            workers=workers, seed=0, progress=teller.progress, strength=asked.strength,
+            workers=workers, seed=0, progress=reporter.progress, strength=asked.strength,
         )  # fmt: skip
-    page = _write(folder / f"{picture.path.stem}-compared.html", text, teller)
-    return Outcome(f"Compared {len(names)} methods in {teller.seconds:.1f} s", page)
+    page = _write(folder / f"{picture.path.stem}-compared.html", text, reporter)
+    return Outcome(f"Compared {len(names)} methods in {reporter.seconds:.1f} s", page)
 
 
 def _tuned(each: comparing.MethodChoice, asked: RunRequest) -> comparing.MethodChoice:
@@ -257,8 +262,8 @@ def _comparison(
     return Comparison(picture.path.name, noisy, level, peak, results, None, facts or {})
 
 
-def _write(page: Path, text: str, teller: Teller) -> Path:
+def _write(page: Path, text: str, reporter: Reporter) -> Path:
     """Write a page, unless the work is to stop: this is the last chance to."""
-    teller.progress("drawing", 1, 1)
+    reporter.progress("drawing", 1, 1)
     page.write_text(text, "utf-8")
     return page
