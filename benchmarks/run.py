@@ -20,14 +20,12 @@ from pathlib import Path
 
 import numpy as np
 
+from symsmooth.core.metrics import psnr
+
 SIGMA = 25 / 255
 FOLDER = Path(__file__).parent
 PRESETS = ("preview", "fast", "balanced", "best")
 Denoiser = Callable[[np.ndarray, float], np.ndarray]
-
-
-def psnr(estimate: np.ndarray, clean: np.ndarray) -> float:
-    return float(-10 * np.log10(np.mean((np.asarray(estimate, float) - clean) ** 2)))
 
 
 def scene(side: int = 512) -> tuple[np.ndarray, np.ndarray]:

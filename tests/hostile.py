@@ -279,10 +279,10 @@ def _late(what: str) -> None:
 def _denoise(source: Path, target: Path, way: str, told: list[str]) -> None:
     """Do what the command does to a small file, or, box by box, to a large one."""
     from symsmooth.app import large
-    from symsmooth.app.jobs import Job, denoise_file
+    from symsmooth.app.jobs import DenoiseJob, denoise_file
     from symsmooth.methods import UNLISTED
 
-    job = Job(UNLISTED["identity"], {}, None, "auto", 1, 0)
+    job = DenoiseJob(UNLISTED["identity"], {}, None, "auto", 1, 0)
     large._LARGE = -1 if way == "boxes" else 2**28
     with large.open_large(source, target, "") as opened:
         if opened is None:

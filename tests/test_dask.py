@@ -15,10 +15,9 @@ import pytest
 
 import symsmooth
 from symsmooth.core import blocks, image
+from symsmooth.core.metrics import psnr
 from symsmooth.dask import BlockTask
 from symsmooth.noise import add_noise, contrast
-
-from .conftest import psnr
 
 da = pytest.importorskip("dask.array")
 

@@ -106,7 +106,7 @@ def denoise_here(
     monkeypatch.setitem(blocks._SIDE, 2, 352)
     stages = [] if stages is None else stages
     own = {"window": 9} if method == "nlm" else {}
-    job = jobs.Job(find_method(method), own, 20.0, "auto", 1, 0, **options)
+    job = jobs.DenoiseJob(find_method(method), own, 20.0, "auto", 1, 0, **options)
     how = large.BoxOptions(resume, scheduler, stages.append)
     with open_source(source) as opened:
         large.denoise_boxes(opened, target, job, lambda stage, *_: stages.append(stage), how)

@@ -236,7 +236,7 @@ def test_sigma_and_another_noise_are_refused_everywhere_with_the_same_words(run:
     with pytest.raises(
         UsageError, match="sigma says"
     ):  # what the web page and large files go through
-        jobs.Job(symsmooth.METHODS["denoise"], {"noise": "correlated"}, 5.0, "auto", 1, 0)
+        jobs.DenoiseJob(symsmooth.METHODS["denoise"], {"noise": "correlated"}, 5.0, "auto", 1, 0)
     accepted = run("denoise", "w.png", "-o", "o.png", *PREVIEW, "--sigma", 5, "--noise", "gaussian")
     assert accepted.exit_code == 0
 

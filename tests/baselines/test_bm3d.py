@@ -13,11 +13,11 @@ from symsmooth.baselines import groups
 from symsmooth.baselines.bm3d import choose_steps, hard_threshold, wiener
 from symsmooth.baselines.groups import Search
 from symsmooth.baselines.transforms import bior15, dct, kaiser
+from symsmooth.core.metrics import psnr
 from symsmooth.core.parallel import Pool
 from symsmooth.noise import add_noise
 
 from .. import oracles
-from ..conftest import psnr
 
 NONE = np.empty((0, 0, 0), np.uint8)
 PRINTED = {  # the symmetric-smoothing paper's BM3D column, and how far below it we may be

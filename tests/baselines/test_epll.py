@@ -13,10 +13,9 @@ from symsmooth import denoise_epll
 from symsmooth.baselines.epll import learn, most_likely_patches, solve
 from symsmooth.baselines.natural import load_prior, natural_prior
 from symsmooth.baselines.patch_gmm import NoisyPrior, PatchPrior, em_step, from_moments
+from symsmooth.core.metrics import psnr
 from symsmooth.core.parallel import Pool
 from symsmooth.noise import add_noise
-
-from ..conftest import psnr
 
 PRINTED = {20: 29.29, 40: 25.95, 60: 24.13, 80: 22.89, 100: 21.97}  # mean of the ten pictures
 HOUSE = {  # EPLL (noisy), (BM3D), (clean): table "different pilot estimates"

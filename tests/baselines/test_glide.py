@@ -8,12 +8,12 @@ import pytest
 from symsmooth import denoise_glide
 from symsmooth.baselines import glide
 from symsmooth.baselines.nystrom import Spectrum, balance_factor, decompose, nystrom
+from symsmooth.core.metrics import psnr
 from symsmooth.core.patches import whiten
 from symsmooth.filters.filters import denoise_nlm
 from symsmooth.filters.sinkhorn import balance
 from symsmooth.noise import add_noise
 
-from ..conftest import psnr
 from ..oracles import generalised_patches, squared_distances
 
 SIGMA = 0.1

@@ -8,11 +8,11 @@ import pytest
 from symsmooth import denoise_nl_bayes
 from symsmooth._kernels.bayes import bayes_tile
 from symsmooth.baselines.nl_bayes import choose_steps
+from symsmooth.core.metrics import psnr
 from symsmooth.core.patches import patch_offsets
 from symsmooth.noise import add_noise
 
 from .. import oracles
-from ..conftest import psnr
 
 PRINTED = {20: 29.21, 40: 25.69, 60: 23.85, 80: 22.37, 100: 21.39}
 SIGMAS = [pytest.param(s, marks=[] if s == 40 else [pytest.mark.slow]) for s in PRINTED]

@@ -8,9 +8,8 @@ import pytest
 from symsmooth import denoise_ple
 from symsmooth.baselines.patch_gmm import NoisyPrior
 from symsmooth.baselines.ple import edge_prior, maximize, solve
+from symsmooth.core.metrics import psnr
 from symsmooth.noise import add_noise
-
-from ..conftest import psnr
 
 LEAST = {20: 28.17, 40: 24.58, 60: 22.53, 80: 21.29, 100: 20.03}  # the paper's means less 0.2 dB
 

@@ -6,12 +6,9 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 
-from symsmooth.core.blocks import cover
 from symsmooth.core.parallel import Cancelled, Pool, stop_when
-from symsmooth.core.tiles import spans, tiling
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -87,40 +84,6 @@ def test_pools_nest() -> None:
 def test_workers_must_be_positive(bad) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         Pool(bad)
-
-
-@pytest.mark.parametrize("grid", [(1, 1, 1), (1, 40, 33), (5, 17, 9)])
-def test_tiles_and_strips_cover_the_grid_once(grid) -> None:
-    count = np.zeros(grid, int)
-    tiles = tiling(grid)
-    for strip in tiles.strips:
-        for z0, z1, y0, y1, x0, x1 in tiles.boxes[strip]:
-            count[z0:z1, y0:y1, x0:x1] += 1
-    assert (count == 1).all()
-
-
-@pytest.mark.parametrize("shape", [(1, 200, 3), (30, 4, 5), (1, 1, 1)])
-def test_spans_cover_the_rows_once(shape) -> None:
-    count = np.zeros(shape[:2], int)
-    for z0, z1, y0, y1 in spans(shape):
-        count[z0:z1, y0:y1] += 1
-    assert (count == 1).all()
-
-
-@pytest.mark.parametrize(
-    ("spatial", "most", "halo"), [((100, 37), 400, 3), ((30, 20, 25), 1000, 2), ((9, 9), 100, 4)]
-)
-def test_blocks_cover_the_picture_once_and_their_ramps_sum_to_one(spatial, most, halo) -> None:
-    inner, ramps = np.zeros(spatial, int), np.zeros(spatial)
-    blocks = cover(spatial, most, halo)
-    for block in blocks:
-        inner[block.inner] += 1
-        ramps[block.outer] += block.ramp
-        for a, b in zip(block.inner, block.outer, strict=True):
-            assert b.start <= a.start < a.stop <= b.stop
-    assert (inner == 1).all()
-    assert np.allclose(ramps, 1, atol=1e-6)
-    assert (len(blocks) == 1) == (np.prod(spatial) <= most)
 
 
 def test_the_blas_has_one_thread_until_the_last_pool_is_done() -> None:

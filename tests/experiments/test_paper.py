@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from symsmooth import denoise_gsf, denoise_nlm, fit_gsf
+from symsmooth.core.metrics import psnr
 from symsmooth.noise import add_noise
-
-from ..conftest import psnr
 
 PRINTED = {  # sigma: NLM, One-step, GSF (Table "PSNR comparison with different noise level")
     20: (25.59, 26.71, 28.89),

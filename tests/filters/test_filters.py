@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from symsmooth import denoise_gaussian, denoise_gsf, denoise_lark, denoise_nlm
+from symsmooth.core.metrics import psnr
 from symsmooth.noise import add_noise
-
-from ..conftest import psnr
 
 
 @pytest.mark.parametrize("denoise", [denoise_gaussian, denoise_nlm, denoise_lark])

@@ -8,11 +8,10 @@ from skimage import data
 
 from symsmooth import denoise, denoise_gsf, denoise_gsfw, fit_gsfw
 from symsmooth.core import channels
+from symsmooth.core.metrics import psnr
 from symsmooth.gsfw import stages
 from symsmooth.gsfw.presets import PRESETS
 from symsmooth.noise import add_noise
-
-from ..conftest import psnr
 
 SIGMA = 25 / 255
 

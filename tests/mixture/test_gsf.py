@@ -7,10 +7,9 @@ import pytest
 from skimage import data
 
 from symsmooth import denoise_gsf, denoise_nlm, fit_gsf
+from symsmooth.core.metrics import psnr
 from symsmooth.mixture import em, gsf
 from symsmooth.noise import add_noise
-
-from ..conftest import psnr
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from symsmooth import denoise, estimate_noise
+from symsmooth.core.metrics import psnr
 from symsmooth.experiments.camera import CAMERAS, photograph
 from symsmooth.noise import Correlated, PoissonGaussian, Uneven, White, add_noise
 from symsmooth.noise.signal import fit_line
 from symsmooth.noise.spectrum import spectrum_of_noise
-
-from ..conftest import psnr
 
 
 def coarse_noise(shape, seed=0) -> np.ndarray:

@@ -107,7 +107,9 @@ def compare(
         if clean.shape != pixels.shape:
             raise FileError(f"{reference}: has shape {clean.shape}, {source} has {pixels.shape}")
     axis = -1 if pixels.ndim == 3 else None
-    runs = [jobs.Job(each.method, each.options, sigma, axis, workers, seed) for each in asked]
+    runs = [
+        jobs.DenoiseJob(each.method, each.options, sigma, axis, workers, seed) for each in asked
+    ]
     question_sigma(source, pixels, sigma, warn)
     file = ImageFile(pixels, axis, None, "NPY")
     stack, span = cut(file, "none"), value_range(file)
@@ -133,7 +135,7 @@ def compare(
 
 
 def _run_choice(
-    choice: MethodChoice, job: jobs.Job, file: ImageFile, stack: Stack, noise: NoiseModel,
+    choice: MethodChoice, job: jobs.DenoiseJob, file: ImageFile, stack: Stack, noise: NoiseModel,
     strength: float, progress: Progress | None,
 ) -> Result:  # fmt: skip
     """Run one method, with the noise of the file unless another was asked for; take its time."""

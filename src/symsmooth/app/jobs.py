@@ -23,7 +23,7 @@ ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
 
 
 @dataclass(frozen=True)
-class Job:
+class DenoiseJob:
     """What is done to every file of one run."""
 
     method: Method
@@ -49,7 +49,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Report:
+class Outcome:
     """What was done to one file."""
 
     source: Path
@@ -57,7 +57,7 @@ class Report:
     image: ImageFile
     stack: Stack
     n_images: int
-    job: Job
+    job: DenoiseJob
     noise: NoiseDescription | None
     parameters: Mapping[str, object]
     warnings: Sequence[str]
@@ -94,7 +94,7 @@ class Report:
         }
 
 
-def denoise_file(source: Path, target: Path, job: Job, progress: Progress | None) -> Report:
+def denoise_file(source: Path, target: Path, job: DenoiseJob, progress: Progress | None) -> Outcome:
     """Read, make sure that the result can be written, denoise, write."""
     from .. import __version__
     from ..io import check_writable, write_images
@@ -114,7 +114,7 @@ def denoise_file(source: Path, target: Path, job: Job, progress: Progress | None
     note = f"symsmooth {__version__}: {job.method.name}{level}"
     write_images(target, [each.image for each in done], note)
     chosen = {name: value for name, value in job.options.items() if name != "noise"}
-    return Report(
+    return Outcome(
         source, target, images[0], stacks[0], len(images), job, first.noise,
         {**chosen, **first.learned}, first.warnings, time.perf_counter() - start,
     )  # fmt: skip
@@ -130,7 +130,9 @@ class _Done:
     warnings: Sequence[str]
 
 
-def _denoise_image(job: Job, image: ImageFile, stack: Stack, progress: Progress | None) -> _Done:
+def _denoise_image(
+    job: DenoiseJob, image: ImageFile, stack: Stack, progress: Progress | None
+) -> _Done:
     """Denoise one image piece by piece."""
     import numpy as np
 
@@ -160,7 +162,7 @@ def _denoise_image(job: Job, image: ImageFile, stack: Stack, progress: Progress 
     )
 
 
-def with_noise(job: Job, model: NoiseModel | None) -> Job:
+def with_noise(job: DenoiseJob, model: NoiseModel | None) -> DenoiseJob:
     """Return a job that is told of the noise, as a model if its method takes one, else as a level."""
     if model is None or job.sigma is not None:
         return job
@@ -169,14 +171,20 @@ def with_noise(job: Job, model: NoiseModel | None) -> Job:
     return replace(job, sigma=cast("White", model).sigma)
 
 
-def describe_noise(job: Job, model: NoiseModel, pixels: Any, span: float) -> NoiseDescription:
+def describe_noise(
+    job: DenoiseJob, model: NoiseModel, pixels: Any, span: float
+) -> NoiseDescription:
     """Say what noise a job takes an image to have."""
     given = job.sigma is not None
     return describe(model, pixels, span, given=given, assumed=not job.takes_noise)
 
 
 def apply(
-    job: Job, pixels: Any, channel_axis: int | None, sigma: float | None, progress: Progress | None
+    job: DenoiseJob,
+    pixels: Any,
+    channel_axis: int | None,
+    sigma: float | None,
+    progress: Progress | None,
 ) -> tuple[Any, dict[str, object]]:
     """Return the denoised pixels, and what the method chose, if it reports that."""
     shared = {
@@ -224,7 +232,7 @@ def describe_size(image: ImageFile, stack: Stack) -> str:
     return f"{size} {image.pixels.dtype}{channels}{cut}"
 
 
-def find_noise(job: Job, image: ImageFile, stack: Stack) -> NoiseModel | None:
+def find_noise(job: DenoiseJob, image: ImageFile, stack: Stack) -> NoiseModel | None:
     """Return the noise that a job is to remove: what was said, or estimated; None if it removes none."""
     from ..noise import NoiseModel, White
 

@@ -19,7 +19,7 @@ from .boxes import BoxPlan, picture_in
 from .cluster import connected
 from .errors import UsageError
 from .file_noise import value_range
-from .jobs import Job, Report, describe_noise
+from .jobs import DenoiseJob, Outcome, describe_noise
 from .noise_report import NoiseDescription, find_warnings
 from .progress import Progress, with_prefix
 
@@ -66,8 +66,8 @@ def open_large(path: Path, target: Path, scheduler: str) -> Iterator[Source | No
 
 
 def denoise_boxes(
-    source: Source, target: Path, job: Job, progress: Progress | None, how: BoxOptions
-) -> Report:
+    source: Source, target: Path, job: DenoiseJob, progress: Progress | None, how: BoxOptions
+) -> Outcome:
     """Survey the whole once, then denoise box by box; memory does not grow with the image's height."""
     from .. import __version__
     from ..io import check_writable
@@ -97,10 +97,10 @@ def denoise_boxes(
     chosen = {name: value for name, value in job.options.items() if name != "noise"}
     parameters = {**chosen, "boxes": len(boxes)}
     seconds = time.perf_counter() - begun
-    return Report(source.path, target, image, stack, 1, job, found, parameters, warnings, seconds)
+    return Outcome(source.path, target, image, stack, 1, job, found, parameters, warnings, seconds)
 
 
-def _describe_noise(plan: BoxPlan, job: Job) -> tuple[NoiseDescription | None, list[str]]:
+def _describe_noise(plan: BoxPlan, job: DenoiseJob) -> tuple[NoiseDescription | None, list[str]]:
     """Say what noise was found in the windows that were looked at, and what is doubtful."""
     from ..io import ImageFile
     from ..noise import NoiseModel, White
@@ -131,7 +131,7 @@ def _reporting_kept_boxes(target: Target, n_boxes: int, how: BoxOptions) -> Iter
         raise
 
 
-def _like(source: Source, job: Job) -> tuple[ImageFile, Stack]:
+def _like(source: Source, job: DenoiseJob) -> tuple[ImageFile, Stack]:
     """Return what the file would be if it were read (pixels take no memory), and how it is cut."""
     import numpy as np
 
@@ -146,7 +146,7 @@ def _like(source: Source, job: Job) -> tuple[ImageFile, Stack]:
 
 
 def _plan(
-    source: Source, target: Path, image: ImageFile, stack: Stack, job: Job, remote: bool
+    source: Source, target: Path, image: ImageFile, stack: Stack, job: DenoiseJob, remote: bool
 ) -> BoxPlan:
     """Say how the image is cut into boxes and look at it."""
     from .. import __version__

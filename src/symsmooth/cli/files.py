@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..app import batch, jobs, large
+from ..app import batch, jobs
 from ..app.file_noise import estimate_file_noise, middle_slice, value_range
+from ..app.large import BoxOptions
 from ..app.noise_report import describe
 from ..app.progress import announce_compilation, cancel_on, share_of_cores
+from ..app.run import run
 from .arguments import AsJson, Axis, Inputs, Out, Overwrite, Verbose, check_sigma
 from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
 from .options import (
@@ -73,7 +75,7 @@ def denoise(
         chosen = find_method(method)
         options = parse_options(chosen, given)
         third = parse_third_axis(volume, slices, time)
-        job = jobs.Job(chosen, options, sigma, axis, workers, seed, third)
+        job = jobs.DenoiseJob(chosen, options, sigma, axis, workers, seed, third)
         plan = batch.plan_outputs(names, out, overwrite, resume)
         job = replace(job, workers=share_of_cores(workers, min(n_jobs, len(plan.targets))))
         show_bar = sys.stderr.isatty() and not (as_json or quiet) and n_jobs == 1
@@ -86,17 +88,11 @@ def denoise(
         def work_on(source: Path) -> list[str]:
             with progress_bar(source.name, show_bar) as progress:
                 callback = cancel_on(stop, progress) if n_jobs > 1 else progress
-                how = large.BoxOptions(resume, scheduler, notify)
-                with large.open_large(source, plan.targets[source], scheduler) as opened:
-                    if opened is None:
-                        report = jobs.denoise_file(source, plan.targets[source], job, callback)
-                    else:
-                        report = large.denoise_boxes(
-                            opened, plan.targets[source], job, callback, how
-                        )
-            for warning in () if quiet else report.warnings:
+                boxes = BoxOptions(resume, scheduler, notify)
+                outcome = run(source, plan.targets[source], job, callback, boxes)
+            for warning in () if quiet else outcome.warnings:
                 print_warning(f"{source}: {warning}")
-            return [json.dumps(report.as_json()) if as_json else report.as_line(verbose)]
+            return [json.dumps(outcome.as_json()) if as_json else outcome.as_line(verbose)]
 
         if plan.done:
             total = len(plan.done) + len(plan.targets)

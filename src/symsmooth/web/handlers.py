@@ -270,7 +270,7 @@ class Handlers:
 def _ending(run: Run, session: Session) -> tuple[str, str]:
     """Keep what came of a run; return how it ended, as kind and text."""
     try:
-        made: tasks.Outcome = run.outcome()
+        made: tasks.RunResult = run.outcome()
     except Cancelled:
         seconds = run.seconds
         return "plain", "Stopped" if seconds is None else f"Stopped after {seconds:.1f} s"

@@ -53,7 +53,7 @@ class RunRequest:
     strength: float
     looking: str = ""  # where one looks: "zoom x y" of the viewer
 
-    def job(self, picture: Upload, workers: int | None) -> jobs.Job:
+    def job(self, picture: Upload, workers: int | None) -> jobs.DenoiseJob:
         """Return it as the command line would; the noise is not estimated a second time."""
         if self.method not in METHODS:
             raise SessionError(f"There is no method {self.method!r}.")
@@ -71,11 +71,11 @@ class RunRequest:
             self.strength != 1.0
         ):  # a method that does not know of it is told of more, or less, noise
             sigma = self.strength * (sigma or 0.0)
-        return jobs.Job(method, options, sigma, "auto", workers, seed=0)
+        return jobs.DenoiseJob(method, options, sigma, "auto", workers, seed=0)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunResult:
     """What came of a run: files in the folder it was given."""
 
     message: str
@@ -144,7 +144,7 @@ def _named_as_it_is(path: Path, format: str) -> Path:
 
 def denoise(
     picture: Upload, asked: RunRequest, workers: int | None, folder: Path, reporter: Reporter
-) -> Outcome:
+) -> RunResult:
     """Denoise what one looks at and show it, then the whole file, into a folder."""
     with announce_compilation(partial(reporter.send, "stage")):
         job = asked.job(picture, workers)
@@ -165,13 +165,13 @@ def denoise(
     timing = "this run on this machine, with reading and writing the file"
     found = replace(_comparison(picture, noisy, [result], facts), timing=timing)
     page = _write(folder / f"{target.stem}.html", compare_page(found, reporter.progress), reporter)
-    return Outcome(f"Done in {report.seconds:.1f} s", page, target)
+    return RunResult(f"Done in {report.seconds:.1f} s", page, target)
 
 
 def _preview(
     picture: Upload,
     asked: RunRequest,
-    job: jobs.Job,
+    job: jobs.DenoiseJob,
     noisy: Array,
     folder: Path,
     reporter: Reporter,
@@ -225,7 +225,7 @@ def part_seen(
 def compare(
     picture: Upload, reference: Path | None, names: Sequence[str], asked: RunRequest,
     workers: int | None, folder: Path, reporter: Reporter,
-) -> Outcome:  # fmt: skip
+) -> RunResult:  # fmt: skip
     """Put two to four methods side by side, on a page in a folder."""
     chosen = [comparing.MethodChoice(name, METHODS[name], {}) for name in names]
     tuned = [_tuned(each, asked) for each in chosen]
@@ -236,7 +236,7 @@ def compare(
             workers=workers, seed=0, progress=reporter.progress, strength=asked.strength,
         )  # fmt: skip
     page = _write(folder / f"{picture.path.stem}-compared.html", text, reporter)
-    return Outcome(f"Compared {len(names)} methods in {reporter.seconds:.1f} s", page)
+    return RunResult(f"Compared {len(names)} methods in {reporter.seconds:.1f} s", page)
 
 
 def _tuned(each: comparing.MethodChoice, asked: RunRequest) -> comparing.MethodChoice:
@@ -249,7 +249,7 @@ def _tuned(each: comparing.MethodChoice, asked: RunRequest) -> comparing.MethodC
     return replace(each, label=label, options=options)
 
 
-def _label(job: jobs.Job) -> str:
+def _label(job: jobs.DenoiseJob) -> str:
     quality = job.options.get("quality")
     return job.method.name if quality is None else f"{job.method.name}:{quality}"
 
