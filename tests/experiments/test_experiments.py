@@ -19,7 +19,14 @@ import symsmooth
 from symsmooth import cli
 from symsmooth.experiments import NAMES, find, gain, gain_vs_hr, main_table, paper, store
 from symsmooth.experiments.clusters_sigma import judge
-from symsmooth.experiments.gallery import CLASSICS, Gallery, draw, name_of, open_gallery, read_grey
+from symsmooth.experiments.images import (
+    CLASSICS,
+    ImageSet,
+    draw,
+    name_of,
+    open_image_set,
+    read_grey,
+)
 from symsmooth.experiments.measure import TASKS, view
 from symsmooth.experiments.model import (
     Cell,
@@ -36,7 +43,7 @@ from symsmooth.experiments.runner import Run, Tally, measure_cell, run_cells
 from symsmooth.experiments.store import Store, key_of
 from symsmooth.io import FileError
 
-from ..reduced import measured, observations, tiny_gallery
+from ..reduced import measured, observations, tiny_image_set
 
 HERE = Path(__file__).parents[1]
 COMMAND = "from symsmooth.cli import main\nif __name__ == '__main__': main()"
@@ -60,18 +67,18 @@ def test_an_experiment_in_a_reduced_form(small_run: Reproduction, name: str) -> 
 
 
 def test_everything_is_judged() -> None:
-    setting = Setting(tiny_gallery(), True)
+    setting = Setting(tiny_image_set(), True)
     for name in ("main", "glide", "epll", "clusters-size", "beyond"):
         (experiment,) = find([name])
         plan = experiment.plan(setting)
-        outcome = experiment.report(setting, measured(setting.gallery, plan))
+        outcome = experiment.report(setting, measured(setting.image_set, plan))
         methods = {cell.options["method"] for cell in plan.values() if "method" in cell.options}
         assert methods <= set(symsmooth.METHODS)
         assert all(claim.holds is not None for claim in outcome.claims), name
 
 
 def test_cells_that_failed_leave_gaps_not_errors() -> None:
-    setting = Setting(tiny_gallery(), True)
+    setting = Setting(tiny_image_set(), True)
     for experiment in find():
         results = dict.fromkeys(experiment.plan(setting))
         outcome = experiment.report(setting, results)
@@ -79,7 +86,7 @@ def test_cells_that_failed_leave_gaps_not_errors() -> None:
 
 
 def test_a_picture_that_is_missing_is_named() -> None:
-    setting = Setting(Gallery(draw()), True)
+    setting = Setting(ImageSet(draw()), True)
     for name, wanted in (("hs", "man"), ("sure", "baboon"), ("cross-validation", "house")):
         with pytest.raises(NotRunnable, match=wanted):
             find([name])[0].plan(setting)
@@ -88,7 +95,7 @@ def test_a_picture_that_is_missing_is_named() -> None:
 
 
 def test_experiments_share_cells() -> None:
-    setting = Setting(tiny_gallery(), False)
+    setting = Setting(tiny_image_set(), False)
     plans = [set(map(repr, e.plan(setting).values())) for e in find(["gain", "gain-vs-hr"])]
     assert len(plans[0] & plans[1]) == 60  # 3 pictures, 20 trials
 
@@ -105,12 +112,12 @@ def test_one_step_loses_on_two_constants() -> None:
 
 def test_one_step_gains_on_the_papers_pictures(image_folder: Path) -> None:
     """Three columns of the first figure are met within 0.25 dB, and the gain within 0.15."""
-    gallery = open_gallery(image_folder)
+    image_set = open_image_set(image_folder)
     printed = paper.printed()["gain"]
     for picture in ("barbara", "couple", "house"):
         at = printed["pictures"].index(picture)
         found = TASKS["spreads"](
-            view(gallery[picture], crop=100), sigma=20, seed=0, h_r=[0.65, 0.7, 0.75, 0.8]
+            view(image_set[picture], crop=100), sigma=20, seed=0, h_r=[0.65, 0.7, 0.75, 0.8]
         )
         original, one_step = max(found["original"]), max(found["one_step"])
         assert original == pytest.approx(printed["original"][at], abs=0.25)
@@ -118,7 +125,7 @@ def test_one_step_gains_on_the_papers_pictures(image_folder: Path) -> None:
 
 
 def test_iterations_are_those_of_the_filter() -> None:
-    clean = tiny_gallery()["man"][:24, :24] / 255.0
+    clean = tiny_image_set()["man"][:24, :24] / 255.0
     path = TASKS["iterations"](clean, sigma=20, seed=3, h_r=0.75, most=3)
     level = 20 / 255
     noisy = symsmooth.noise.add_noise(clean, level, 3)
@@ -195,35 +202,36 @@ def test_a_folder_of_pictures_of_any_kind(tmp_path: Path) -> None:
     Image.fromarray(np.full((9, 9), 50, np.uint8)).save(tmp_path / "more" / "house_9.gif")
     np.save(tmp_path / "lena.npy", np.full((5, 6), 0.5))
     Image.fromarray(np.full((9, 9), 40000, np.uint16)).save(tmp_path / "hill.png")
-    gallery = open_gallery(tmp_path)
-    assert gallery.classics == ["hill", "house", "lena", "man"]
-    assert gallery.missing == ("baboon", "barbara", "boat", "bridge", "couple", "peppers")
-    assert gallery["man"].shape == (30, 40)
-    assert abs(int(gallery["man"][5, 5]) - 117) <= 2  # 0.587 * 200
-    assert gallery["lena"][0, 0] == 128
-    assert gallery["hill"][0, 0] == 156
-    assert gallery.is_papers
+    image_set = open_image_set(tmp_path)
+    assert image_set.classics == ["hill", "house", "lena", "man"]
+    assert image_set.missing == ("baboon", "barbara", "boat", "bridge", "couple", "peppers")
+    assert image_set["man"].shape == (30, 40)
+    assert abs(int(image_set["man"][5, 5]) - 117) <= 2  # 0.587 * 200
+    assert image_set["lena"][0, 0] == 128
+    assert image_set["hill"][0, 0] == 156
+    assert image_set.is_papers
     assert (
-        "lena" in next(iter(gallery.digests)) or gallery.digests["lena"] != gallery.digests["man"]
+        "lena" in next(iter(image_set.digests))
+        or image_set.digests["lena"] != image_set.digests["man"]
     )
 
 
 def test_a_folder_without_any_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="holds none of the pictures baboon"):
-        open_gallery(tmp_path)
+        open_image_set(tmp_path)
     with pytest.raises(FileError, match="no such folder"):
-        open_gallery(tmp_path / "nowhere")
+        open_image_set(tmp_path / "nowhere")
     (tmp_path / "man.npy").write_bytes(b"")
     with pytest.raises(FileError, match=r"man\.npy"):
         read_grey(tmp_path / "man.npy")
 
 
 def test_without_a_folder_others_stand_in() -> None:
-    gallery = open_gallery(None)
-    assert gallery.classics == list(CLASSICS)
-    assert not gallery.is_papers
-    assert all(gallery[name].shape[0] >= 128 for name in gallery.classics)
-    assert len(gallery.development) == 8
+    image_set = open_image_set(None)
+    assert image_set.classics == list(CLASSICS)
+    assert not image_set.is_papers
+    assert all(image_set[name].shape[0] >= 128 for name in image_set.classics)
+    assert len(image_set.development) == 8
 
 
 def test_five_drawn_pictures_hold_two_constants() -> None:
@@ -241,36 +249,36 @@ def nothing(what: str, tally: Tally) -> None:
 
 
 def test_finished_cells_are_kept_and_reused(tmp_path: Path) -> None:
-    gallery, store = tiny_gallery(), Store(tmp_path / "cells")
+    image_set, store = tiny_image_set(), Store(tmp_path / "cells")
     told: list[tuple[str, int, int]] = []
     first, again = Run(), Run()
     cells = observations(5)
-    run_cells(first, cells, gallery, store, 2, lambda w, t: told.append((w, t.done, t.total)))
+    run_cells(first, cells, image_set, store, 2, lambda w, t: told.append((w, t.done, t.total)))
     assert told[0] == ("", 0, 5)
     assert told[-1][1:] == (5, 5)
     stamps = {p: p.stat().st_mtime_ns for p in store.folder.iterdir()}
     assert len(stamps) == 5
-    run_cells(again, cells, gallery, store, 2, nothing)
+    run_cells(again, cells, image_set, store, 2, nothing)
     assert again.reused == 5
     assert again.results == first.results
     assert stamps == {p: p.stat().st_mtime_ns for p in store.folder.iterdir()}
-    assert first.results[key_of(cells[0], gallery)]["psnr"] == pytest.approx(
-        measure_cell("observe", gallery["man"], cells[0].options)["psnr"]
+    assert first.results[key_of(cells[0], image_set)]["psnr"] == pytest.approx(
+        measure_cell("observe", image_set["man"], cells[0].options)["psnr"]
     )
 
 
 def test_a_result_depends_on_picture_options_and_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    gallery = tiny_gallery()
+    image_set = tiny_image_set()
     cell = observations(1)[0]
     keys = {
-        key_of(cell, gallery),
-        key_of(dataclasses.replace(cell, picture="house"), gallery),
-        key_of(dataclasses.replace(cell, options=cell.options | {"seed": 7}), gallery),
+        key_of(cell, image_set),
+        key_of(dataclasses.replace(cell, picture="house"), image_set),
+        key_of(dataclasses.replace(cell, options=cell.options | {"seed": 7}), image_set),
     }
     monkeypatch.setattr("symsmooth.experiments.store.code_digest", lambda: "other code")
-    keys.add(key_of(cell, gallery))
+    keys.add(key_of(cell, image_set))
     assert len(keys) == 4
-    assert key_of(dataclasses.replace(cell, cost=9.0), gallery) in keys
+    assert key_of(dataclasses.replace(cell, cost=9.0), image_set) in keys
 
 
 def test_results_of_other_code_data_or_libraries_are_not_reused(tmp_path, monkeypatch) -> None:
@@ -304,27 +312,27 @@ def test_results_of_other_code_data_or_libraries_are_not_reused(tmp_path, monkey
 
 def test_what_fails_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
     """A cell that raises, and one whose file is damaged: that one is measured again."""
-    gallery, run, store = tiny_gallery(), Run(), Store(tmp_path)
+    image_set, run, store = tiny_image_set(), Run(), Store(tmp_path)
     options = {"sigma": 20, "seed": 0, "method": "nlm", "options": {"window": 4}}
     broken, (damaged, other) = Cell("denoise", "man", options), observations(2)
-    store.path(key_of(damaged, gallery)).write_text('{"psnr": 1')
-    run_cells(run, [broken, damaged, other], gallery, store, 1, nothing)
+    store.path(key_of(damaged, image_set)).write_text('{"psnr": 1')
+    run_cells(run, [broken, damaged, other], image_set, store, 1, nothing)
     assert len(run.results) == 2
-    assert run.results[key_of(damaged, gallery)]["psnr"] > 10
+    assert run.results[key_of(damaged, image_set)]["psnr"] > 10
     (message,) = run.failures.values()
     assert message.startswith("nlm man sigma 20: ValueError: window must be odd, got 4")
     plan: Plan = {"a": broken, "b": other}
-    assert run.of(plan, gallery)["a"] is None
-    assert run.failures_of(plan, gallery) == [message]
+    assert run.of(plan, image_set)["a"] is None
+    assert run.failures_of(plan, image_set) == [message]
 
 
 STARTED = """
-from tests.reduced import tiny_gallery, observations
+from tests.reduced import tiny_image_set, observations
 from symsmooth.experiments.runner import Run, run_cells
 from symsmooth.experiments.store import Store
 from pathlib import Path
 if __name__ == "__main__":
-    run_cells(Run(), observations(400), tiny_gallery(), Store(Path("cells")), 1, lambda what, tally: None)
+    run_cells(Run(), observations(400), tiny_image_set(), Store(Path("cells")), 1, lambda what, tally: None)
 """
 
 
@@ -368,20 +376,20 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     process.communicate(timeout=60)
     kept = {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in cells.glob("*.json")}
     assert 5 <= len(kept) < 400
-    gallery, run, wanted = tiny_gallery(), Run(), observations(len(kept) + 10)
-    run_cells(run, wanted, gallery, Store(cells), 1, nothing)
+    image_set, run, wanted = tiny_image_set(), Run(), observations(len(kept) + 10)
+    run_cells(run, wanted, image_set, Store(cells), 1, nothing)
     assert run.reused >= len(kept)
     assert kept == {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in kept}
     for cell in wanted:
-        result = dict(run.results[key_of(cell, gallery)])
-        expected = measure_cell(cell.task, gallery[cell.picture], cell.options)
+        result = dict(run.results[key_of(cell, image_set)])
+        expected = measure_cell(cell.task, image_set[cell.picture], cell.options)
         assert result | {"took": 0} == expected | {"took": 0}
 
 
 @needs_signals
 def test_ctrl_c_ends_a_run_at_once_and_keeps_what_is_done(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
-    Image.fromarray(tiny_gallery()["man"]).save(tmp_path / "images" / "baboon.png")
+    Image.fromarray(tiny_image_set()["man"]).save(tmp_path / "images" / "baboon.png")
     names = ("reproduce", "sure", "--quick", "--images", "images", "--out", "out", "--jobs", "1")
     process = start(COMMAND, tmp_path, *names)
     wait_for_cells(process, tmp_path / "out" / "cells", 1)
@@ -431,8 +439,8 @@ def test_markdown_holds_the_claims_and_both_numbers(small_run: Reproduction) -> 
 
 
 def test_stand_ins_are_admitted(small_run: Reproduction) -> None:
-    gallery = dataclasses.replace(small_run.setting.gallery, stand_ins={"man": "camera"})
-    setting = dataclasses.replace(small_run.setting, gallery=gallery)
+    image_set = dataclasses.replace(small_run.setting.image_set, stand_ins={"man": "camera"})
+    setting = dataclasses.replace(small_run.setting, image_set=image_set)
     for text in (
         f(dataclasses.replace(small_run, setting=setting)) for f in (to_html, to_markdown)
     ):

@@ -23,7 +23,7 @@ CROP = 160
 
 
 def _development(setting: Setting) -> list[str]:
-    return setting.gallery.development[: setting.pick(8, 1)]
+    return setting.image_set.development[: setting.pick(8, 1)]
 
 
 def _plan(setting: Setting) -> Plan:

@@ -16,7 +16,7 @@ from .common import (
     strip_plan,
     value,
 )
-from .gallery import CLASSICS
+from .images import CLASSICS
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import main_mean, printed
 

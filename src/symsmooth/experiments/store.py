@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ..io import atomic_write
-from .gallery import Gallery
+from .images import ImageSet
 from .model import Cell, Result
 
 ROOT = Path(__file__).parent.parent  # of the package
@@ -45,9 +45,9 @@ class Store:
             handle.write(json.dumps(result).encode("utf-8"))
 
 
-def key_of(cell: Cell, gallery: Gallery) -> str:
+def key_of(cell: Cell, image_set: ImageSet) -> str:
     """Return the name of a cell's result: task, picture's content, options, and what measures it."""
-    told = [cell.task, gallery.digests[cell.picture], dict(cell.options), code_digest()]
+    told = [cell.task, image_set.digests[cell.picture], dict(cell.options), code_digest()]
     text = json.dumps(told, sort_keys=True)
     return f"{cell.task}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 

@@ -52,7 +52,7 @@ _ENDINGS = (
 
 
 @dataclass(frozen=True)
-class Gallery:
+class ImageSet:
     """Pictures by name, grey, 8 bits."""
 
     pictures: dict[str, Array]
@@ -95,12 +95,12 @@ class Gallery:
         }
 
 
-def open_gallery(folder: Path | None) -> Gallery:
+def open_image_set(folder: Path | None) -> ImageSet:
     """Find the pictures in a folder and the folders in it; without a folder, take stand-ins."""
     if folder is None:
         pictures = {name: _bundled(other) for name, other in _STAND_INS.items()}
         pictures |= {f"dev-{name}": _bundled(name)[:256, :256] for name in _DEVELOPMENT_STAND_INS}
-        return Gallery(pictures | draw(), (), dict(_STAND_INS), "scikit-image's own pictures")
+        return ImageSet(pictures | draw(), (), dict(_STAND_INS), "scikit-image's own pictures")
     if not folder.is_dir():
         raise FileError(f"{folder}: no such folder; --images takes a folder of pictures")
     found: dict[str, Path] = {}
@@ -113,7 +113,7 @@ def open_gallery(folder: Path | None) -> Gallery:
     pictures = {name: read_grey(found[name]) for name in CLASSICS if name in found}
     pictures |= _development(folder)
     missing = tuple(name for name in CLASSICS if name not in found)
-    return Gallery(pictures | draw(), missing, {}, f"{len(found)} of the paper's ten pictures")
+    return ImageSet(pictures | draw(), missing, {}, f"{len(found)} of the paper's ten pictures")
 
 
 def name_of(stem: str) -> str:
