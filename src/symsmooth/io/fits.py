@@ -160,7 +160,7 @@ def _coded(image: ImageFile, note: str) -> bytes:
         block = kind.fromstring(header.tostring().encode("ascii") + _padded(stored))
         block.add_checksum()
         for key in ("CHECKSUM", "DATASUM"):
-            header[key] = block.header[key]
+            header[key] = block.header[key], block.header.comments[key]
     return header.tostring().encode("ascii") + _padded(stored)
 
 
