@@ -126,7 +126,7 @@ def test_one_step_gains_on_the_papers_pictures(image_folder: Path) -> None:
 
 def test_iterations_are_those_of_the_filter() -> None:
     clean = tiny_image_set()["man"][:24, :24] / 255.0
-    path = TASKS["iterations"](clean, sigma=20, seed=3, h_r=0.75, most=3)
+    path = TASKS["iterations"](clean, sigma=20, seed=3, h_r=0.75, max_iterations=3)
     level = 20 / 255
     noisy = symsmooth.noise.add_noise(clean, level, 3)
     for rounds, value in [*enumerate(path["psnr"]), (None, path["limit"])]:
