@@ -18,9 +18,9 @@ from pathlib import Path
 import bm3d
 import numpy as np
 from PIL import Image
-from run import psnr
 
 import symsmooth
+from symsmooth.core.metrics import psnr
 from symsmooth.experiments.camera import CAMERAS, photograph
 from symsmooth.noise import PoissonGaussian
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
-from run import psnr
 
 import symsmooth
+from symsmooth.core.metrics import psnr
 
 
 def pictures(colour: bool) -> dict[str, np.ndarray]:

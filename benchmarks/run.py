@@ -20,14 +20,12 @@ from pathlib import Path
 
 import numpy as np
 
+from symsmooth.core.metrics import psnr
+
 SIGMA = 25 / 255
 FOLDER = Path(__file__).parent
 PRESETS = ("preview", "fast", "balanced", "best")
 Denoiser = Callable[[np.ndarray, float], np.ndarray]
-
-
-def psnr(estimate: np.ndarray, clean: np.ndarray) -> float:
-    return float(-10 * np.log10(np.mean((np.asarray(estimate, float) - clean) ** 2)))
 
 
 def scene(side: int = 512) -> tuple[np.ndarray, np.ndarray]:
@@ -191,9 +189,9 @@ def scaling(repeats: int) -> None:
 
 def em_rate() -> None:
     """Rate of one E+M step, 4 p flops for each pair of pixel and cluster, against sgemm alone."""
-    from symsmooth.mixture import e_step, initial_mixture, neighbourhood
-    from symsmooth.patches import whiten
-    from symsmooth.tiles import Pool
+    from symsmooth.core.parallel import Pool
+    from symsmooth.core.patches import whiten
+    from symsmooth.mixture.em import e_step, initial_mixture, neighbourhood
 
     _, noisy = scene(512)
     features = whiten(noisy.astype(np.float32)[..., None], 5, 10.0, SIGMA)

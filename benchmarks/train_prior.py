@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from symsmooth.baselines.gaussian import PatchPrior, em_step, first_prior
 from symsmooth.baselines.natural import NATURAL_SIDE, save_prior
-from symsmooth.image import Float
-from symsmooth.tiles import Pool
+from symsmooth.baselines.patch_gmm import PatchPrior, em_step, first_prior
+from symsmooth.core.image import Float
+from symsmooth.core.parallel import Pool
 
 SHRINK = (1, 2, 4)  # sizes at which the pictures are seen
 COMPONENTS = 200

@@ -32,8 +32,6 @@ extensions = [
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "reproduction.md", "examples"]
-if "denoise_blocks" not in symsmooth.__all__:
-    exclude_patterns += ["api/blocks.rst"]
 nitpicky = True
 highlight_language = "none"
 
@@ -105,7 +103,7 @@ CONDITIONAL = ("api/index", "report")
 def render(app: Sphinx, page: str, source: list[str]) -> None:
     """Fill in what depends on the package and on the files beside the pages."""
     if page in CONDITIONAL:
-        known = {"public": set(symsmooth.__all__), "measured": (HERE / "reproduction.md").exists()}
+        known = {"measured": (HERE / "reproduction.md").exists()}
         source[0] = Environment().from_string(source[0]).render(known)
 
 

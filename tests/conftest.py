@@ -40,11 +40,6 @@ FLAGS = [
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
-def psnr(estimate: np.ndarray, clean: np.ndarray) -> float:
-    """PSNR in dB for a data range of 1, nothing clipped."""
-    return float(-10 * np.log10(np.mean((np.asarray(estimate, float) - clean) ** 2)))
-
-
 @pytest.fixture(scope="session")
 def image_folder() -> Path:
     folder = os.environ.get("SYMSMOOTH_IMAGES")

@@ -49,10 +49,10 @@ def sample(kind: str) -> bytes | dict[str, bytes]:
         more: dict[str, Any] = {} if kind == "BMP" else {"exif": exif, "icc_profile": b"icc" * 50}
         Image.fromarray(colour).save(buffer, format=kind, **more)
     elif kind == "PNG16":
-        from symsmooth.files import ImageFile, _png
+        from symsmooth.io import ImageFile, png
 
         deep = stack[:, :, :, :].reshape(24, -1, 3).copy()
-        _png.write(buffer, deep, ImageFile(deep, 2, None, ""), "note")
+        png.write(buffer, deep, ImageFile(deep, 2, None, ""), "note")
     elif kind == "NPY":
         np.save(buffer, colour)
     elif kind == "FITS":
@@ -216,7 +216,7 @@ def main(kind: str, count: int, seed: int) -> dict[str, Any]:
 
 def examine(kind: str, contents: Iterable[Content]) -> dict[str, Any]:
     """Denoise all of them, by the command's own functions; say what went wrong."""
-    from symsmooth.files import FileError
+    from symsmooth.io import FileError
 
     wrong: list[str] = []
     tally = {"read": 0, "refused": 0, "slowest": 0.0, "extra": 0}
@@ -278,22 +278,22 @@ def _late(what: str) -> None:
 
 def _denoise(source: Path, target: Path, way: str, told: list[str]) -> None:
     """Do what the command does to a small file, or, box by box, to a large one."""
-    from symsmooth.cli import pieces
-    from symsmooth.cli.work import Job, denoise_file
+    from symsmooth.app import large
+    from symsmooth.app.jobs import DenoiseJob, denoise_file
     from symsmooth.methods import UNLISTED
 
-    job = Job("identity", UNLISTED["identity"], {}, None, "auto", 1, 0)
-    pieces._LARGE = -1 if way == "boxes" else 2**28
-    with pieces.opened(source, target, "") as large:
-        if large is None:
+    job = DenoiseJob(UNLISTED["identity"], {}, None, "auto", 1, 0)
+    large._LARGE = -1 if way == "boxes" else 2**28
+    with large.open_large(source, target, "") as opened:
+        if opened is None:
             denoise_file(source, target, job, None)
         else:
-            pieces.denoise(large, target, job, None, pieces.How(False, "", told.append))
+            large.denoise_boxes(opened, target, job, None, large.BoxOptions(False, "", told.append))
 
 
 def _wrong_with(target: Path, outcome: str) -> Iterator[str]:
     """Say if there is an output after an error, or none, or one that cannot be read."""
-    from symsmooth.files import FileError, read_images
+    from symsmooth.io import FileError, read_images
 
     if target.exists() != (outcome == "read"):
         yield f"{outcome}, yet the output is {'there' if target.exists() else 'not there'}"

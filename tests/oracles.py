@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symsmooth.patches import extract_patches
+from symsmooth.core.patches import extract_patches
 
 
 def coordinates(spatial: tuple[int, ...]) -> np.ndarray:

@@ -6,9 +6,8 @@ import dataclasses
 import json
 from typing import Any
 
-import symsmooth
 from symsmooth.experiments import find
-from symsmooth.experiments.gallery import CLASSICS, Gallery, draw
+from symsmooth.experiments.images import CLASSICS, ImageSet, draw
 from symsmooth.experiments.model import Cell, Entry, Plan, Reproduction, Result, Setting
 from symsmooth.experiments.provenance import provenance
 from symsmooth.experiments.runner import measure_cell
@@ -17,7 +16,7 @@ SIDE = 28
 _known: dict[str, Result] = {}
 
 
-def tiny_gallery() -> Gallery:
+def tiny_image_set() -> ImageSet:
     """Three of the ten, one other, and pictures 11 to 15, all of them pieces of a photograph."""
     from skimage import data
 
@@ -26,16 +25,14 @@ def tiny_gallery() -> Gallery:
         name: camera[80 + 20 * n : 144 + 20 * n, 200:264]
         for n, name in enumerate(["baboon", "house", "man", "dev-one"])
     }
-    return Gallery(pieces | draw(), missing=tuple(n for n in CLASSICS if n not in pieces))
+    return ImageSet(pieces | draw(), missing=tuple(n for n in CLASSICS if n not in pieces))
 
 
 def shrink(cell: Cell) -> Cell:
-    """The same cell on a few pixels; NLM plays the methods that are not there."""
+    """The same cell on a few pixels."""
     options = {k: min(v, SIDE) if k in ("side", "crop") else v for k, v in cell.options.items()}
     if "k" in options:
         options["k"] = min(options["k"], 60)
-    if options.get("method", "nlm") not in symsmooth.METHODS:
-        options |= {"method": "nlm", "options": {}}
     return dataclasses.replace(cell, options=options)
 
 
@@ -43,25 +40,25 @@ def observations(count: int) -> list[Cell]:
     return [Cell("observe", "man", {"sigma": 20, "seed": seed}) for seed in range(count)]
 
 
-def measured(gallery: Gallery, plan: Plan) -> dict[Any, Result]:
+def measured(image_set: ImageSet, plan: Plan) -> dict[Any, Result]:
     """Measure shrunk cells here, each once."""
     results = {}
     for key, cell in plan.items():
         small = shrink(cell)
         name = json.dumps([small.task, small.picture, dict(small.options)], sort_keys=True)
         if name not in _known:
-            _known[name] = measure_cell(small.task, gallery[small.picture], small.options)
+            _known[name] = measure_cell(small.task, image_set[small.picture], small.options)
         results[key] = _known[name]
     return results
 
 
 def run_all() -> Reproduction:
-    setting = Setting(tiny_gallery(), True)
+    setting = Setting(tiny_image_set(), True)
     entries = []
     for experiment in find():
         plan = experiment.plan(setting)
         if experiment.follow is not None:
-            plan |= experiment.follow(setting, measured(setting.gallery, plan))
-        results = measured(setting.gallery, plan)
+            plan |= experiment.follow(setting, measured(setting.image_set, plan))
+        results = measured(setting.image_set, plan)
         entries.append(Entry(experiment, experiment.report(setting, results), seconds=1.0))
     return Reproduction(entries, setting, provenance("symsmooth reproduce", 1, 2.0), 3, 4)

@@ -23,7 +23,7 @@ import numpy as np
 from PIL import Image
 
 from symsmooth.web import tasks
-from symsmooth.web.worker import Teller
+from symsmooth.web.worker import Reporter
 
 ROOT = str(Path(__file__).parents[1])  # where workers find this module
 
@@ -240,46 +240,46 @@ def picture(side: int = 64, seed: int = 0, format: str = "npy") -> bytes:
 # --- work that goes wrong, in a worker --------------------------------------------------------
 
 
-def look(path: Path, most_bytes: int, teller: Teller) -> Any:
+def look(path: Path, max_bytes: int, reporter: Reporter) -> Any:
     """Look at a picture, unless its name says what goes wrong."""
     if "hangs" in path.name:
-        hang(teller)
+        hang(reporter)
     if "greedy" in path.name:
-        take_memory(teller)
+        take_memory(reporter)
     if "deadly" in path.name:
-        die(teller)
-    return _look(path, most_bytes, teller)
+        die(reporter)
+    return _look(path, max_bytes, reporter)
 
 
 _look = tasks.look
 
 
-def hang(teller: Teller) -> None:
+def hang(reporter: Reporter) -> None:
     while True:
         pass
 
 
-def wait_to_be_stopped(teller: Teller) -> None:
+def wait_to_be_stopped(reporter: Reporter) -> None:
     while True:
-        teller.progress("waiting", 1, 2)
+        reporter.progress("waiting", 1, 2)
         time.sleep(0.01)
 
 
-def take_memory(teller: Teller) -> None:
+def take_memory(reporter: Reporter) -> None:
     held = []
     while True:
         held.append(bytearray(2**26))
 
 
-def die(teller: Teller) -> None:
+def die(reporter: Reporter) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def fail(kind: str, teller: Teller) -> None:
+def fail(kind: str, reporter: Reporter) -> None:
     raise {"told": ValueError, "other": ZeroDivisionError}[kind]("what went wrong")
 
 
-def chatter(teller: Teller) -> int:
+def chatter(reporter: Reporter) -> int:
     os.write(1, b"a library prints")
     print("and so does Python")
     return os.getpid()

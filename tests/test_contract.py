@@ -23,14 +23,14 @@ def noisy(camera) -> np.ndarray:
 
 @EACH
 def test_signature_is_the_common_one(name) -> None:
-    parameters = inspect.signature(METHODS[name]).parameters
+    parameters = inspect.signature(METHODS[name].function).parameters
     assert list(parameters)[:2] == ["image", "sigma"]
     assert parameters["sigma"].default is None
     for own in list(parameters)[2:]:
         assert parameters[own].kind is inspect.Parameter.KEYWORD_ONLY
     assert {"channel_axis", "mask", "rng", "workers", "progress"} <= set(parameters)
     for heading in ("Parameters", "Returns", "Notes", "References", "Examples"):
-        assert heading in (METHODS[name].__doc__ or "")
+        assert heading in (METHODS[name].function.__doc__ or "")
 
 
 @EACH

@@ -20,10 +20,11 @@ import pytest
 import typer
 
 import symsmooth
-import symsmooth.files
-from symsmooth import METHODS, mixture
+import symsmooth.io
+from symsmooth import METHODS
 from symsmooth.cli import app, main
 from symsmooth.cli.options import parse_options, split_arguments
+from symsmooth.mixture import em
 
 from . import documents
 from .conftest import Opened
@@ -135,7 +136,7 @@ def parse(name: str, words: list[str]) -> None:
     context = typer.main.get_command(app).commands[name].make_context(name, list(words))  # type: ignore[attr-defined]
     if name == "denoise":
         method = context.params["method"] or "denoise"
-        parse_options(method, METHODS[method], split_arguments(context.params["inputs"])[1])
+        parse_options(METHODS[method], split_arguments(context.params["inputs"])[1])
 
 
 def check_pip(words: list[str], _: object) -> None:
@@ -181,13 +182,13 @@ RUNNERS: dict[str, Callable[[list[str], Any], None]] = {
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_and_names_in_the_text_exist(page) -> None:
     text = page.read_text(encoding="utf-8")
-    known_names = {*symsmooth.__all__, *mixture.__dict__}
+    known_names = {*symsmooth.__all__, *em.__dict__}
     group: Any = typer.main.get_command(app)
     for line in re.findall(r"`symsmooth ([a-z][^`]*)`", text):
         name, *words = shlex.split(line)
         assert name in group.commands, f"there is no command {name}"
         known = {flag for option in group.commands[name].params for flag in option.opts}
-        own = {f"--{p.replace('_', '-')}" for f in METHODS.values() for p in f.__kwdefaults__ or ()}
+        own = {option.flag for each in METHODS.values() for option in each.options.values()}
         assert {word for word in words if word.startswith("--")} <= known | own, line
     for name in re.findall(r"`(denoise_\w+|fit_\w+|estimate_\w+)\b[^`]*`", text):
         assert name in known_names, name
@@ -203,7 +204,7 @@ def test_the_reference_has_all_that_is_public() -> None:
     text = "".join(path.read_text() for path in (ROOT / "docs" / "api").glob("*.rst"))
     listed = set(re.findall(r"^(?:   |\.\. py:data:: )(\w+)$", text, re.MULTILINE))
     assert set(symsmooth.__all__) <= listed
-    assert set(symsmooth.files.__all__) - {"replacing"} <= listed
+    assert set(symsmooth.io.__all__) - {"atomic_write"} <= listed
 
 
 # --- the pages that are built ------------------------------------------------------------------

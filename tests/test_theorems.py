@@ -5,18 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from symsmooth import denoise_nlm, weights
-from symsmooth.image import open_image
-from symsmooth.mixture import (
+from symsmooth import denoise_nlm
+from symsmooth.core.image import open_image
+from symsmooth.core.parallel import Pool
+from symsmooth.core.patches import whiten
+from symsmooth.filters import weights
+from symsmooth.filters.sinkhorn import balance, sinkhorn_knopp
+from symsmooth.mixture.em import (
     GaussianMixture,
     fit_mixture,
     initial_mixture,
     neighbourhood,
     responsibilities,
 )
-from symsmooth.patches import whiten
-from symsmooth.symmetrize import balance, sinkhorn_knopp
-from symsmooth.tiles import Pool
 
 H_S, H_R, REACH = 3.0, 0.6, 1e6
 

@@ -8,9 +8,8 @@ import scipy.ndimage
 from skimage.restoration import denoise_nl_means
 
 from symsmooth import denoise
+from symsmooth.core.metrics import psnr
 from symsmooth.noise import add_noise
-
-from .conftest import psnr
 
 SIGMA = 0.1
 

@@ -15,6 +15,7 @@ import numpy as np
 from skimage import data
 
 import symsmooth
+from symsmooth.core.metrics import psnr
 
 clean = data.camera()[40:296, 120:376].astype(float)
 noisy = clean + np.random.default_rng(0).normal(0, 25, clean.shape)
@@ -25,13 +26,9 @@ noisy = clean + np.random.default_rng(0).normal(0, 25, clean.shape)
 denoised = symsmooth.denoise(noisy)
 
 
-def psnr(image):
-    """Return the distance to the truth in decibel: more is better."""
-    return 10 * np.log10(255**2 / np.mean((image - clean) ** 2))
-
-
 print(f"estimated noise level {symsmooth.estimate_sigma(noisy):.1f} (true: 25)")
-print(f"{psnr(noisy):.2f} dB before, {psnr(denoised):.2f} dB after")
+before, after = psnr(noisy, clean, 255), psnr(denoised, clean, 255)  # in decibel: more is better
+print(f"{before:.2f} dB before, {after:.2f} dB after")
 
 # %%
 # The right panel is the *method noise*: what was taken away. It should look like noise; outlines of
@@ -41,7 +38,7 @@ fig, axes = plt.subplots(1, 3, figsize=(9, 3.3), layout="constrained")
 for ax, image, title in zip(
     axes,
     [noisy, denoised, noisy - denoised + 128],
-    [f"noisy, {psnr(noisy):.1f} dB", f"denoised, {psnr(denoised):.1f} dB", "what was removed"],
+    [f"noisy, {before:.1f} dB", f"denoised, {after:.1f} dB", "what was removed"],
     strict=True,
 ):
     ax.imshow(image, vmin=0, vmax=255)

@@ -14,6 +14,7 @@ import numpy as np
 from skimage import data
 
 import symsmooth
+from symsmooth.core.metrics import psnr
 from symsmooth.experiments.camera import CAMERAS, photograph
 
 scene = data.chelsea()[:, :450] / 255.0
@@ -41,9 +42,8 @@ for ax, (name, image) in zip(
     }.items(),
     strict=True,
 ):
-    psnr = -10 * np.log10(np.mean((image - clean) ** 2)) if image is not clean else np.inf
     ax.imshow(np.clip(image[crop], 0, 1))
-    ax.set_title(name if image is clean else f"{name}, {psnr:.1f} dB")
+    ax.set_title(name if image is clean else f"{name}, {psnr(image, clean):.1f} dB")
     ax.axis("off")
 
 # %%

@@ -17,6 +17,7 @@ import numpy as np
 from skimage import data
 
 from symsmooth import METHODS
+from symsmooth.core.metrics import psnr
 
 clean = data.astronaut()[10:202, 130:322].mean(axis=-1)
 noisy = clean + np.random.default_rng(0).normal(0, 25, clean.shape)
@@ -42,15 +43,12 @@ for name, (method, options) in tried.items():
     seconds[name] = min(times)
 
 
-def psnr(image):
-    """Return the distance to the truth in decibel."""
-    return 10 * np.log10(255**2 / np.mean((image - clean) ** 2))
-
+quality = {name: psnr(image, clean, 255) for name, image in results.items()}  # in decibel
 
 fig, axes = plt.subplots(2, 3, figsize=(9, 6.4), layout="constrained")
 for ax, (name, image) in zip(axes.flat, results.items(), strict=True):
     ax.imshow(image, vmin=0, vmax=255)
-    ax.set_title(f"{name}, {psnr(image):.2f} dB")
+    ax.set_title(f"{name}, {quality[name]:.2f} dB")
     ax.axis("off")
 
 # %%
@@ -60,11 +58,11 @@ fig, ax = plt.subplots(figsize=(9, 3.6), layout="constrained")
 for name, taken in seconds.items():
     ax.plot(
         taken,
-        psnr(results[name]),
+        quality[name],
         "o",
         markersize=8,
         color="#e0761b" if name == "denoise" else "#2f7de1",
     )
-    ax.annotate(name, (taken, psnr(results[name])), (8, -3), textcoords="offset points")
+    ax.annotate(name, (taken, quality[name]), (8, -3), textcoords="offset points")
 ax.set(xscale="log", xlabel="seconds", ylabel="PSNR, dB")
 ax.margins(0.15)

@@ -1,47 +1,152 @@
-"""METHODS: name -> function, the only registry.
+"""METHODS, the only registry: command line, web page, dask, experiments and contract tests go through it.
 
-The command line, the experiments and the contract test go through it.
+A new method is one file with its function and one ``Method`` here.  Options, their choices and what a
+method accepts are read off its signature, in this module alone.
 """
 
 from __future__ import annotations
 
+import inspect
+import types
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import (
-    denoise,
-    denoise_bilateral,
-    denoise_bm3d,
-    denoise_epll,
-    denoise_gaussian,
-    denoise_glide,
-    denoise_gsf,
-    denoise_gsfw,
-    denoise_lark,
-    denoise_nl_bayes,
-    denoise_nlm,
-    denoise_ple,
-)
-from .image import Array
+from .baselines.bm3d import denoise_bm3d
+from .baselines.epll import denoise_epll
+from .baselines.glide import denoise_glide
+from .baselines.nl_bayes import denoise_nl_bayes
+from .baselines.ple import denoise_ple
+from .core.image import Array
+from .filters.filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
+from .gsfw.denoise import denoise, fit_denoise
+from .gsfw.gsfw import denoise_gsfw, fit_gsfw
+from .mixture.gsf import denoise_gsf, fit_gsf
 
-METHODS: Mapping[str, Callable[..., Array]] = MappingProxyType(
-    {
-        "denoise": denoise,
-        "gaussian": denoise_gaussian,
-        "bilateral": denoise_bilateral,
-        "nlm": denoise_nlm,
-        "lark": denoise_lark,
-        "gsf": denoise_gsf,
-        "gsfw": denoise_gsfw,
-        "bm3d": denoise_bm3d,
-        "nl_bayes": denoise_nl_bayes,
-        "epll": denoise_epll,
-        "ple": denoise_ple,
-        "glide": denoise_glide,
-    }
+DEFAULT = "denoise"
+
+_SHARED = {"image", "sigma", "channel_axis", "mask", "rng", "workers", "progress"}  # by all methods
+_WORDS = {int: "a whole number", float: "a number", str: "a word", bool: "true or false"}
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
+@dataclass(frozen=True)
+class Option:
+    """A keyword-only parameter that is a method's own."""
+
+    name: str  # as in Python: n_clusters
+    kinds: tuple[Any, ...]  # types its annotation allows, NoneType among them, or literal values
+    default: object
+
+    @property
+    def flag(self) -> str:
+        """Its name on the command line: --n-clusters."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words it may be, if it has such."""
+        return tuple(kind for kind in self.kinds if isinstance(kind, str))
+
+    @property
+    def expects(self) -> str:
+        """What a value may be, in words."""
+        words = [_WORDS.get(kind) or repr(kind) for kind in self._readable if kind is not None]
+        return " or ".join(words + ["none"] * (type(None) in self.kinds))
+
+    def parse(self, text: str) -> object:
+        """Return the value that ``text`` stands for."""
+        if text.lower() == "none" and type(None) in self.kinds:
+            return None
+        for kind in self._readable:
+            try:
+                return _parse_as(kind, text)
+            except ValueError:
+                continue
+        raise ValueError(f"{self.flag} must be {self.expects}, got {text!r}")
+
+    @property
+    def _readable(self) -> list[Any]:
+        """The kinds that a word can stand for: not arrays, say."""
+        return [kind for kind in self.kinds if kind in _WORDS or not isinstance(kind, type)]
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A method and all that is known of it; called, it is its function."""
+
+    name: str
+    function: Callable[..., Array]
+    fit: Callable[..., Any] | None = None  # the same, but returns all that was found
+    reports: tuple[str, ...] = ()  # attributes of what ``fit`` returns that are shown to users
+    removes_noise: bool = True
+
+    def __call__(self, image: Any, sigma: Any = None, **options: Any) -> Array:
+        """Denoise an image."""
+        return self.function(image, sigma, **options)
+
+    @property
+    def summary(self) -> str:
+        """The first line of its documentation."""
+        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+
+    @cached_property
+    def accepts(self) -> frozenset[str]:
+        """Names of all its parameters."""
+        return frozenset(inspect.signature(self.function).parameters)
+
+    @cached_property
+    def options(self) -> Mapping[str, Option]:
+        """The options that are its own, by name."""
+        kinds = get_type_hints(inspect.unwrap(self.function))
+        return {
+            name: Option(name, tuple(_kinds(kinds.get(name, str))), parameter.default)
+            for name, parameter in inspect.signature(self.function).parameters.items()
+            if parameter.kind is parameter.KEYWORD_ONLY and name not in _SHARED
+        }
+
+
+def _kinds(annotation: Any) -> list[Any]:
+    """Return the types, or literal values, that an annotation allows."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        return [kind for part in get_args(annotation) for kind in _kinds(part)]
+    return list(get_args(annotation)) if get_origin(annotation) is Literal else [annotation]
+
+
+def _parse_as(kind: Any, text: str) -> object:
+    """Read a value as one type or literal; ValueError if it is none of that."""
+    if kind is bool:
+        if text.lower() in _TRUE + _FALSE:
+            return text.lower() in _TRUE
+    elif kind in (int, float, str):
+        return kind(text)
+    elif str(kind) == text:
+        return kind
+    raise ValueError(text)
+
+
+def _registry(*methods: Method) -> Mapping[str, Method]:
+    return MappingProxyType({method.name: method for method in methods})
+
+
+METHODS: Mapping[str, Method] = _registry(
+    Method("denoise", denoise, fit_denoise),
+    Method("gaussian", denoise_gaussian),
+    Method("bilateral", denoise_bilateral),
+    Method("nlm", denoise_nlm),
+    Method("lark", denoise_lark),
+    Method("gsf", denoise_gsf, fit_gsf, reports=("n_clusters", "fidelity")),
+    Method("gsfw", denoise_gsfw, fit_gsfw),
+    Method("bm3d", denoise_bm3d),
+    Method("nl_bayes", denoise_nl_bayes),
+    Method("epll", denoise_epll),
+    Method("ple", denoise_ple),
+    Method("glide", denoise_glide),
 )
 
 
@@ -52,5 +157,19 @@ def identity(
     return np.array(image)
 
 
-UNLISTED: Mapping[str, Callable[..., Array]] = MappingProxyType({"identity": identity})
-"""No denoisers: the command line knows them by name but does not show them."""
+UNLISTED: Mapping[str, Method] = _registry(Method("identity", identity, removes_noise=False))
+"""No denoisers: known by name, but not shown."""
+
+
+def find_method(name: str) -> Method:
+    """Return a method by its name, however that is spelled: ``nl_bayes``, ``NL-Bayes``."""
+    key = name.strip().lower().replace("-", "_")
+    for known in (METHODS, UNLISTED):
+        if key in known:
+            return known[key]
+    raise ValueError(f"there is no method {name!r}; use one of {', '.join(METHODS)}")
+
+
+def method_of(function: Callable[..., Any]) -> Method:
+    """Return the method that a public function is."""
+    return next(method for method in METHODS.values() if method.function is function)

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._kernels import collaborative as kernels
-from ..channels import decorrelate, mix
-from ..image import Array, ChannelAxis, Float, open_image
+from ..core.channels import decorrelate, mix
+from ..core.image import Array, ChannelAxis, Float, open_image
+from ..core.lazy import dask_aware
+from ..core.parallel import Pool, Progress
 from ..noise import contrast, resolve_sigma
-from ..tiles import Pool, Progress
 from .groups import Search, filter_groups, from_planes, to_planes, whole_patches
 from .transforms import bior15, dct, kaiser
 
@@ -29,6 +30,7 @@ class Steps:
     noise: float  # of the Wiener filter, in sigma^2
 
 
+@dask_aware
 def denoise_bm3d(
     image: ArrayLike,
     sigma: float | None = None,
@@ -98,12 +100,12 @@ def denoise_bm3d(
     noisy = mix(picture.noisy, transform) / np.float32(sigma)
     ratio = contrast(mix(picture.scene.noisy, transform)[..., :1], sigma)
     steps = choose_steps(ratio, len(picture.spatial), noisy.shape[-1])
-    least = max(steps.first.side, steps.second.side)
-    noisy = to_planes(noisy, least)
+    min_side = max(steps.first.side, steps.second.side)
+    noisy = to_planes(noisy, min_side)
     with Pool(workers, progress) as pool:
-        whole = whole_patches(picture, steps.first.side, least)
+        whole = whole_patches(picture, steps.first.side, min_side)
         pilot = hard_threshold(noisy, whole, steps.first, steps.threshold, pool)
-        whole = whole_patches(picture, steps.second.side, least)
+        whole = whole_patches(picture, steps.second.side, min_side)
         denoised = wiener(noisy, pilot, whole, steps.second, steps.noise, pool)
     denoised = from_planes(denoised * np.float32(sigma), picture.spatial)
     return picture.restore(mix(denoised, transform.T))

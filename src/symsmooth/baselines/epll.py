@@ -8,25 +8,27 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..channels import decorrelate, mix
-from ..image import Array, ChannelAxis, Float, Picture, open_image
+from ..core.channels import decorrelate, mix
+from ..core.image import Array, ChannelAxis, Float, Picture, open_image
+from ..core.lazy import dask_aware
+from ..core.options import check_at_least_one, make_rng
+from ..core.parallel import Pool, Progress
 from ..noise import contrast, resolve_sigma
-from ..options import check_at_least_one, make_rng
-from ..tiles import Pool, Progress
-from .gaussian import NoisyPrior, PatchPrior, em_step, first_prior
 from .natural import NATURAL_CONTRAST, NATURAL_SIDE, natural_prior
 from .overlap import coverage, filter_patches, mirror, take_patches, unmirror
+from .patch_gmm import NoisyPrior, PatchPrior, em_step, first_prior
 
 _BETAS = (1.0, 4.0, 8.0, 16.0, 32.0)  # times 1 / sigma^2
 _FIDELITY = 0.8  # lambda, times sigma^2, for each patch that covers a pixel
 _LEARNED_SIDE = 5
 _PATCHES_PER_COMPONENT = 150
-_MOST_COMPONENTS = 100
-_MOST_PATCHES = 60_000  # that a mixture is learned from
+_MAX_COMPONENTS = 100
+_MAX_PATCHES = 60_000  # that a mixture is learned from
 _EM_STEPS = 20
 _FLOOR = 1.0 / 56.0  # of learned eigenvalues' roots, in units of the picture's contrast
 
 
+@dask_aware
 def denoise_epll(
     image: ArrayLike,
     sigma: float | None = None,
@@ -123,17 +125,19 @@ def denoise_epll(
         for at in np.ndindex(*picture.spatial[:-2]):
             for c, own in enumerate(priors):
                 denoised[(*at, ..., c)] = solve(
-                    noisy[(*at, ..., c)], picture.usable[at], sigma, own, pool
+                    noisy[(*at, ..., c)], picture.observed[at], sigma, own, pool
                 )
     return picture.restore(mix(denoised, transform.T))
 
 
-def solve(noisy: Float, usable: Float, sigma: float, prior: PatchPrior, pool: Pool) -> Float:
+def solve(noisy: Float, observed: Float, sigma: float, prior: PatchPrior, pool: Pool) -> Float:
     """Return the plane (y, x) that half-quadratic splitting finds."""
     side = round(prior.means.shape[1] ** 0.5)
-    shape, noisy, usable = noisy.shape, mirror(noisy, side), mirror(usable, side)
+    shape, noisy, observed = noisy.shape, mirror(noisy, side), mirror(observed, side)
     covered = coverage(noisy.shape, side)
-    fidelity = np.float32(_FIDELITY) * covered * usable  # lambda sigma^2; missing pixels have none
+    fidelity = (
+        np.float32(_FIDELITY) * covered * observed
+    )  # lambda sigma^2; missing pixels have none
     clean = noisy
     for number, beta in enumerate(_BETAS, start=1):
         model = NoisyPrior(prior, sigma**2 / beta)
@@ -163,11 +167,11 @@ def learn(
 ) -> PatchPrior:
     """Return a mixture learned from the zero-mean patches of a channel (*spatial)."""
     planes = guide.reshape(-1, *guide.shape[-2:])
-    each = max(1, _MOST_PATCHES // len(planes))
+    each = max(1, _MAX_PATCHES // len(planes))
     patches = np.concatenate([_sample(mirror(p, side), side, each, rng) for p in planes])
     patches -= patches.mean(axis=1, keepdims=True)
     if n_components is None:
-        n_components = min(_MOST_COMPONENTS, max(1, len(patches) // _PATCHES_PER_COMPONENT))
+        n_components = min(_MAX_COMPONENTS, max(1, len(patches) // _PATCHES_PER_COMPONENT))
     prior = first_prior(patches, n_components, floor, rng)
     for _ in range(_EM_STEPS):
         prior, _ = em_step(patches, prior, floor, pool)
@@ -209,6 +213,6 @@ def _pilot(picture: Picture, sigma: float, pool: Pool) -> Float:
 
     return denoise_bm3d(
         picture.noisy, sigma, channel_axis=-1,
-        mask=None if picture.valid is None else ~picture.valid,
+        mask=picture.mask,
         workers=pool.workers, progress=pool.progress,
     )  # fmt: skip

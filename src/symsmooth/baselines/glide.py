@@ -12,14 +12,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import weights
-from ..channels import decorrelate, mix
-from ..filters import smooth
-from ..image import Array, ChannelAxis, Float, Picture, open_image
+from ..core.channels import decorrelate, mix
+from ..core.image import Array, ChannelAxis, Float, Picture, open_image
+from ..core.lazy import dask_aware
+from ..core.options import check_at_least_one, check_odd
+from ..core.parallel import Pool, Progress
+from ..core.patches import Features, whiten
+from ..filters import weights
+from ..filters.filters import smooth
 from ..noise import resolve_sigma
-from ..options import check_at_least_one, check_odd
-from ..patches import Features, whiten
-from ..tiles import Pool, Progress
 from .nystrom import balance_factor, decompose, nystrom
 
 # Chosen on crops of the development set and of Kodak, see docs/paper_map.md.
@@ -41,6 +42,7 @@ class _Scale(NamedTuple):
 _SCALES = {2: _Scale(18, 6, 7.0, 21), 3: _Scale(8, 4, 4.0, 9)}
 
 
+@dask_aware
 def denoise_glide(
     image: ArrayLike,
     sigma: float | None = None,
@@ -122,7 +124,7 @@ def denoise_glide(
         pilot = _pilot(picture, patch_size, _PILOT_SPREAD * spread, pool)
         noisy, pilot = mix(picture.noisy, transform), mix(pilot, transform)
         features = whiten(pilot, patch_size, _SCALES[n_dims].h_s, _SPREAD * spread)
-        denoised = _in_blocks(noisy, pilot, features, picture.usable, sigma, samples, pool)
+        denoised = _in_blocks(noisy, pilot, features, picture.observed, sigma, samples, pool)
     axes = tuple(range(n_dims))
     denoised = np.clip(denoised, noisy.min(axis=axes), noisy.max(axis=axes))
     return picture.restore(mix(denoised, transform.T))
@@ -198,7 +200,7 @@ def remainder(varies: Float, coefficients: Float, dimensions: Float, sigma: floa
 
 
 def _in_blocks(
-    noisy: Float, pilot: Float, features: Features, usable: Float, sigma: float, samples: int, pool: Pool
+    noisy: Float, pilot: Float, features: Features, observed: Float, sigma: float, samples: int, pool: Pool
 ) -> Float:  # fmt: skip
     """Filter overlapping blocks, a row of blocks at a time, and take the mean of all that hold a pixel."""
     spatial, channels = noisy.shape[:-1], noisy.shape[-1]
@@ -220,7 +222,7 @@ def _in_blocks(
             )
             blocks = filter_blocks(
                 noisy.reshape(-1, channels)[at], pilot.reshape(-1, channels)[at],
-                features.at(at.ravel()).reshape(*at.shape, -1), usable.reshape(-1)[at], sampled, sigma,
+                features.at(at.ravel()).reshape(*at.shape, -1), observed.reshape(-1)[at], sampled, sigma,
             )  # fmt: skip
             for x, block in zip(columns, blocks.reshape(-1, *shape, channels), strict=True):
                 part[..., x : x + shape[-1], :] += block

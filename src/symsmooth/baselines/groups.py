@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._kernels.matching import match_tile
-from ..image import Array, Float, Picture
-from ..patches import as_volume, patch_offsets
-from ..tiles import Pool
+from ..core.image import Array, Float, Picture
+from ..core.parallel import Pool
+from ..core.patches import as_volume, patch_offsets
 
 _TILE = {2: 64, 3: 24}  # pixels along each axis of a tile, by the number of dimensions
 
@@ -64,9 +64,9 @@ Filter = Callable[..., None]  # (crops of the images, members, counts, offsets, 
 
 def to_planes(values: Float, least: int) -> Float:
     """Return (*spatial, channels) as planes (channels, z, y, x), mirrored to at least ``least`` a side."""
-    missing = [(0, max(0, least - size)) for size in values.shape[:-1]]
-    if any(after for _, after in missing):
-        values = np.pad(values, [*missing, (0, 0)], mode="symmetric")
+    lacking = [(0, max(0, least - size)) for size in values.shape[:-1]]
+    if any(after for _, after in lacking):
+        values = np.pad(values, [*lacking, (0, 0)], mode="symmetric")
     return np.ascontiguousarray(np.moveaxis(as_volume(values), -1, 0))
 
 
@@ -80,9 +80,9 @@ def from_planes(planes: Float, spatial: tuple[int, ...]) -> Float:
 
 def whole_patches(picture: Picture, side: int, least: int) -> Array:
     """Return 1 for corners of patches without a missing pixel, else 0, as planes are; empty if all are."""
-    if picture.valid is None:
+    if picture.mask is None:
         return np.empty((0, 0, 0), np.uint8)
-    whole = to_planes(picture.usable[..., np.newaxis], least)[0]
+    whole = to_planes(picture.observed[..., np.newaxis], least)[0]
     for axis in range(3):
         if axis == 0 and len(picture.spatial) == 2:
             continue

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .gaussian import PatchPrior
+from .patch_gmm import PatchPrior
 
 NATURAL_SIDE = 8
 NATURAL_CONTRAST = 36.0 / 255.0  # standard deviation of a picture that it fits best as it is

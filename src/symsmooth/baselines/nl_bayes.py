@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._kernels.bayes import bayes_tile
-from ..channels import decorrelate, mix
-from ..image import Array, ChannelAxis, Float, open_image
+from ..core.channels import decorrelate, mix
+from ..core.image import Array, ChannelAxis, Float, open_image
+from ..core.lazy import dask_aware
+from ..core.parallel import Pool, Progress
 from ..noise import contrast, resolve_sigma
-from ..tiles import Pool, Progress
 from .groups import Search, filter_groups, from_planes, to_planes, whole_patches
 
 # Chosen on the development pictures at sigma 15 to 80, see docs/paper_map.md.
@@ -28,6 +29,7 @@ class Steps:
     second: Search
 
 
+@dask_aware
 def denoise_nl_bayes(
     image: ArrayLike,
     sigma: float | None = None,
@@ -97,12 +99,12 @@ def denoise_nl_bayes(
     channels, n_dims = picture.noisy.shape[-1], len(picture.spatial)
     steps = choose_steps(contrast(picture.scene.noisy, sigma), n_dims, channels, boost)
     transform = decorrelate(picture.scene.noisy, sigma)
-    least = max(steps.first.side, steps.second.side)
-    noisy = to_planes(mix(picture.noisy, transform), least) / np.float32(sigma)
+    min_side = max(steps.first.side, steps.second.side)
+    noisy = to_planes(mix(picture.noisy, transform), min_side) / np.float32(sigma)
     with Pool(workers, progress) as pool:
-        whole = whole_patches(picture, steps.first.side, least)
+        whole = whole_patches(picture, steps.first.side, min_side)
         pilot = first_estimate(noisy, whole, steps.first, pool)
-        whole = whole_patches(picture, steps.second.side, least)
+        whole = whole_patches(picture, steps.second.side, min_side)
         denoised = second_estimate(noisy, pilot, whole, steps.second, pool)
     denoised = from_planes(denoised * np.float32(sigma), picture.spatial)
     return picture.restore(mix(denoised, transform.T))

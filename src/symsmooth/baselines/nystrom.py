@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..image import Array, Float
+from ..core.image import Array, Float
 
-_LEAST_EIGENVALUE = 1e-5  # of K_A, as a share of its largest: smaller ones are rounding
-_LEAST_SUM = np.float32(1e-6)  # a row of B B' may fall below zero where no sample is alike
+_MIN_EIGENVALUE = 1e-5  # of K_A, as a share of its largest: smaller ones are rounding
+_MIN_SUM = np.float32(1e-6)  # a row of B B' may fall below zero where no sample is alike
 
 
 class Spectrum(NamedTuple):
@@ -59,7 +59,7 @@ def nystrom(features: Float, sampled: Array) -> Float:
     np.minimum(columns, np.float32(0.0), out=columns)
     np.exp(columns, out=columns)
     values, vectors = np.linalg.eigh(columns[:, sampled])
-    large = values > _LEAST_EIGENVALUE * values[:, -1:]
+    large = values > _MIN_EIGENVALUE * values[:, -1:]
     root = np.where(large, 1.0 / np.sqrt(np.where(large, values, 1.0)), 0.0)
     return columns @ (vectors * root[:, np.newaxis]).astype(np.float32)
 
@@ -67,7 +67,7 @@ def nystrom(features: Float, sampled: Array) -> Float:
 def balance_factor(factor: Float, observed: Float, rounds: int = 20) -> Float:
     """Return C = diag(s) B, C C' doubly stochastic over the observed pixels: Sinkhorn-Knopp.
 
-    The iteration is that of :func:`symsmooth.symmetrize.balance`, s <- sqrt(s / K s), for all blocks
+    The iteration is that of :func:`symsmooth.filters.sinkhorn.balance`, s <- sqrt(s / K s), for all blocks
     at once.  A pixel that is not observed gives nothing and has its own row sum to one all the same.
     """
     sums = _row_sums(factor, observed)
@@ -80,7 +80,7 @@ def balance_factor(factor: Float, observed: Float, rounds: int = 20) -> Float:
 def _row_sums(factor: Float, s: Float) -> Float:
     """Return B B' s, kept positive."""
     sums = factor @ (_transposed(factor) @ s[..., np.newaxis])
-    return np.maximum(sums[..., 0], _LEAST_SUM)
+    return np.maximum(sums[..., 0], _MIN_SUM)
 
 
 def decompose(factor: Float, observed: Float) -> Spectrum:
@@ -88,7 +88,7 @@ def decompose(factor: Float, observed: Float) -> Spectrum:
     gram = _transposed(factor) @ (factor * observed[..., np.newaxis])
     values, vectors = np.linalg.eigh(gram)
     values, vectors = values[:, ::-1], vectors[:, :, ::-1]
-    large = values > _LEAST_EIGENVALUE
+    large = values > _MIN_EIGENVALUE
     root = np.where(large, 1.0 / np.sqrt(np.where(large, values, 1.0)), 0.0)
     turn = (vectors * root[:, np.newaxis]).astype(np.float32)
     return Spectrum(factor, turn, np.clip(np.where(large, values, 0.0), 0.0, 1.0))

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..image import Float
-from ..tiles import Pool
+from ..core.image import Float
+from ..core.parallel import Pool
 
 _PATCHES = 16384  # in a strip, about
 

@@ -10,13 +10,15 @@ import scipy.fft
 import scipy.special
 from numpy.typing import ArrayLike
 
-from ..channels import decorrelate, mix
-from ..image import Array, ChannelAxis, Float, open_image
+from ..core.blocks import Block, cover
+from ..core.channels import decorrelate, mix
+from ..core.image import Array, ChannelAxis, Float, open_image
+from ..core.lazy import dask_aware
+from ..core.options import check_at_least_one
+from ..core.parallel import Pool, Progress
 from ..noise import contrast, resolve_sigma
-from ..options import check_at_least_one
-from ..tiles import Block, Pool, Progress, cover
-from .gaussian import NoisyPrior, PatchPrior, from_moments
 from .overlap import coverage, mirror, put_patches, take_patches, unmirror
+from .patch_gmm import NoisyPrior, PatchPrior, from_moments
 
 _SIDE = 8
 _ORIENTATIONS = 18
@@ -25,6 +27,7 @@ _HALO = 8
 _EPSILON = 16.0 / 56.0**2  # added to learned covariances, in units of the picture's variance
 
 
+@dask_aware
 def denoise_ple(
     image: ArrayLike,
     sigma: float | None = None,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..image import Array, Float
+from ..core.image import Array, Float
 
 # Analysis low-pass filter of the biorthogonal spline wavelet 1.5; its synthesis low-pass is Haar's.
 _LOW = np.array([3, -3, -22, 22, 128, 128, 22, -22, -3, 3]) / 128.0

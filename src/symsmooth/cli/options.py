@@ -1,89 +1,29 @@
-"""A method's own options on the command line, read off its signature.
-
-``--n-clusters 300`` is ``n_clusters=300`` if the method has a keyword-only ``n_clusters``; its
-annotation says how to read the value.  So a new method needs no line here.
-"""
+"""Words of the command line -> what they stand for: methods, their options, axes."""
 
 from __future__ import annotations
 
-import inspect
-import types
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Union, get_args, get_origin
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-_SHARED = {"image", "sigma", "channel_axis", "mask", "rng", "workers", "progress"}
-_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+from ..app.errors import UsageError
 
+if TYPE_CHECKING:
+    from ..app.compare import MethodChoice
+    from ..app.jobs import ChannelAxis
+    from ..io.stacks import Third
+    from ..methods import Method
 
-class UsageError(ValueError):
-    """The command line asks for something that does not exist; the message is one line."""
-
-
-@dataclass(frozen=True)
-class Option:
-    """One keyword-only parameter of a method."""
-
-    name: str  # as in Python: n_clusters
-    kinds: tuple[Any, ...]  # the types its annotation allows; NoneType among them, or literals
-    default: object
-
-    @property
-    def flag(self) -> str:
-        """The name on the command line."""
-        return "--" + self.name.replace("_", "-")
-
-    def parse(self, text: str) -> object:
-        """Return the value that ``text`` stands for."""
-        if text.lower() == "none" and type(None) in self.kinds:
-            return None
-        for kind in self.kinds:
-            try:
-                return _parse_as(kind, text)
-            except ValueError:
-                continue
-        raise UsageError(f"{self.flag} must be {self.expects}, got {text!r}")
-
-    @property
-    def expects(self) -> str:
-        """What a value may be, in words."""
-        names = {int: "a whole number", float: "a number", str: "a word", bool: "true or false"}
-        words = [names.get(kind, repr(kind)) for kind in self.kinds if kind is not type(None)]
-        return " or ".join(words + ["none"] * (type(None) in self.kinds))
+_MAX_METHODS = 12  # that are compared
 
 
-def _parse_as(kind: Any, text: str) -> object:
-    """Read a value as one type or literal; ValueError if it is none of that."""
-    if kind is bool:
-        if text.lower() in _TRUE + _FALSE:
-            return text.lower() in _TRUE
-    elif kind in (int, float, str):
-        return kind(text)
-    elif not isinstance(kind, type) and str(kind) == text:
-        return kind
-    raise ValueError(text)
+def find_method(name: str) -> Method:
+    """Return a method by name; the default one for an empty name."""
+    from .. import methods
 
-
-def own_options(function: Callable[..., Any]) -> dict[str, Option]:
-    """Return the options that are a method's own, by their flag."""
-    options = (
-        Option(name, _kinds(parameter.annotation, function), parameter.default)
-        for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY and name not in _SHARED
-    )
-    return {option.flag: option for option in options}
-
-
-def _kinds(annotation: Any, function: Callable[..., Any]) -> tuple[Any, ...]:
-    """Return the types (or literal values) an annotation allows; a string is evaluated first."""
-    if isinstance(annotation, str):
-        names = getattr(inspect.unwrap(function), "__globals__", {})
-        annotation = eval(annotation, dict(names))  # the package's own source, not user input
-    if get_origin(annotation) in (Union, types.UnionType):
-        return tuple(kind for part in get_args(annotation) for kind in _kinds(part, function))
-    if get_origin(annotation) is Literal:
-        return get_args(annotation)
-    return (str,) if annotation is inspect.Parameter.empty else (annotation,)
+    try:
+        return methods.find_method(name or methods.DEFAULT)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -107,13 +47,69 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]
     return inputs, given
 
 
-def parse_options(
-    method: str, function: Callable[..., Any], given: Mapping[str, str]
-) -> dict[str, object]:
-    """Return the keyword arguments that the options on the command line stand for."""
-    known = own_options(function)
+def parse_options(method: Method, given: Mapping[str, str]) -> dict[str, object]:
+    """Return the keyword arguments that ``--n-clusters 300`` and the like stand for."""
+    known = {option.flag: option for option in method.options.values()}
     for flag in given:
         if flag not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
-            raise UsageError(f"method {method} has no option {flag}; {has}")
-    return {known[flag].name: known[flag].parse(value) for flag, value in given.items()}
+            raise UsageError(f"method {method.name} has no option {flag}; {has}")
+    try:
+        return {known[flag].name: known[flag].parse(value) for flag, value in given.items()}
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def parse_methods(text: str) -> list[MethodChoice]:
+    """Return the methods of a list such as ``denoise:fast,nlm:sinkhorn-iters=1,bm3d``."""
+    from .. import methods
+    from ..app.compare import FAVOURITES
+
+    names = text.split(",") if text else [name for name in FAVOURITES if name in methods.METHODS]
+    asked = [_parse_method(name.strip()) for name in names or list(methods.METHODS)]
+    labels = [each.label for each in asked]
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        raise UsageError(f"--methods names {twice} twice")
+    if len(asked) > _MAX_METHODS:
+        raise UsageError(f"--methods names {len(asked)} methods; use at most {_MAX_METHODS}")
+    return asked
+
+
+def _parse_method(text: str) -> MethodChoice:
+    from ..app.compare import MethodChoice
+
+    name, *rest = text.split(":")
+    if not name:
+        raise UsageError("--methods has an empty name; give names such as denoise:fast,nlm")
+    method = find_method(name)
+    given: dict[str, str] = {}
+    for part in rest:
+        key, equals, value = part.partition("=")
+        if not equals:
+            if "quality" not in method.options:
+                raise UsageError(
+                    f"method {method.name} has no quality, got {text}; use {method.name}"
+                )
+            key, value = "quality", part
+        given["--" + key.replace("_", "-")] = value
+    return MethodChoice(text, method, parse_options(method, given))
+
+
+def parse_third_axis(volume: bool, slices: bool, time: bool) -> Third:
+    """Return what is said of the third axis, once at most."""
+    if volume + slices + time > 1:
+        raise UsageError("give one of --volume, --slices and --time")
+    return "volume" if volume else "none" if slices else "time" if time else "auto"
+
+
+def parse_channel_axis(text: str) -> ChannelAxis:
+    """Return an axis, None for "none", or "auto"."""
+    if text == "auto":
+        return "auto"
+    if text == "none":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"--channel-axis must be a number, none or auto, got {text!r}") from None

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from ..pages import Compared, Plot, Row, Series, Table
-from .common import (
-    EIGHT,
-    OURS,
-    Contender,
-    grid,
-    mean,
-    minus,
-    strip_of,
-    strip_plan,
-    value,
-)  # fmt: skip
+from ..reports import Compared, Plot, Row, Series, Table
+from .common import EIGHT, OURS, Contender, grid, mean, minus, strip_of, strip_plan, value
 from .main_table import QUICK, means, noise_levels
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import main_mean
@@ -33,7 +23,7 @@ CROP = 160
 
 
 def _development(setting: Setting) -> list[str]:
-    return setting.gallery.development[: setting.pick(8, 1)]
+    return setting.image_set.development[: setting.pick(8, 1)]
 
 
 def _plan(setting: Setting) -> Plan:

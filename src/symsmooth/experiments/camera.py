@@ -16,7 +16,7 @@ import numpy as np
 import scipy.ndimage
 from PIL import Image
 
-from ..image import Array
+from ..core.image import Array
 
 _BALANCE = np.array([0.5, 1.0, 0.6])  # what the sensor sees of red, green, blue
 _MATRIX = 0.4 * np.eye(3) + 0.6 * np.array(

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.special
 
-from ..image import Array
-from ..mixture import stratified_positions
-from ..patches import aggregate_patches, extract_patches
-from ..selection import cross_validate
+from ..core.image import Array
+from ..core.patches import aggregate_patches, extract_patches
+from ..mixture.em import stratified_positions
+from ..mixture.selection import cross_validate
 
 _PATCH, _H_S, _STEPS = 5, 10.0, 10
 

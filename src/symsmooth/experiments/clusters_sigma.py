@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from ..pages import Compared, Plot, Row, Series, Table
+from ..reports import Compared, Plot, Row, Series, Table
 from .common import SIDE, Contender, mean, strip_of, strip_plan, value
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..pages import Compared, Plot, Series, Table
+from ..reports import Compared, Plot, Series, Table
 from .clusters_sigma import judge
 from .common import BM3D, GSF, mean, strip_of, strip_plan, value
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting

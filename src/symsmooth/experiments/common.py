@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .gallery import CLASSICS
+from .images import CLASSICS
 from .model import Cell, Key, Plan, Result, Results, Strip
 
 SIDE = 128  # the paper's tables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..pages import Compared, Row, Table
+from ..reports import Compared, Row, Table
 from .common import GSF, SIDE, Contender, seed_of, strip_of, strip_plan, value
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed

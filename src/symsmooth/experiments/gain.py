@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..image import Array
-from ..pages import Compared, Row, Table
+from ..core.image import Array
+from ..reports import Compared, Row, Table
 from .common import Contender, db, strip_of, strip_plan
-from .gallery import CLASSICS
+from .images import CLASSICS
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..image import Array
-from ..pages import Compared, Plot, Row, Series, Table
+from ..core.image import Array
+from ..reports import Compared, Plot, Row, Series, Table
 from . import gain
 from .common import strip_of, strip_plan
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..pages import Compared, Plot, Row, Series, Table
+from ..reports import Compared, Plot, Row, Series, Table
 from .common import GLIDE, GSF, grid, minus, strip_of, strip_plan
 from .main_table import QUICK, means, noise_levels
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-from ..pages import Compared, Plot, Row, Series, Table
+from ..reports import Compared, Plot, Row, Series, Table
 from .common import GSF, NLM, ONE_STEP, Contender, db, mean, minus, strip_of, strip_plan, value
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from ..pages import Compared, Plot, Row, Series, Table
-from .common import (
-    EIGHT,
-    GSF,
-    Contender,
-    grid,
-    mean,
-    minus,
-    strip_of,
-    strip_plan,
-    value,
-)  # fmt: skip
+from ..reports import Compared, Plot, Row, Series, Table
+from .common import EIGHT, GSF, Contender, grid, mean, minus, strip_of, strip_plan, value
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import main_mean, printed
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..pages import Row, Table
+from ..reports import Row, Table
 from .common import SIDE, db, seed_of
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting, Strip
 

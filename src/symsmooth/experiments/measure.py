@@ -7,18 +7,20 @@ grey levels of 255, as in the paper.  Noise is ``clean + sigma N(0, 1)``, neithe
 from __future__ import annotations
 
 import base64
-import inspect
 import time
 from typing import Any
 
 import numpy as np
 
-from .. import METHODS, fit_gsf, weights
-from ..image import Array, open_image
+from ..core.image import Array, open_image
+from ..core.metrics import psnr, ssim
+from ..filters import weights
+from ..filters.sinkhorn import Scalings, balance, normalize_rows, sinkhorn_knopp
+from ..methods import METHODS
+from ..mixture.gsf import fit_gsf
+from ..mixture.selection import blend, cross_validate
 from ..noise import add_noise
-from ..pages import png_bytes
-from ..selection import blend, cross_validate
-from ..symmetrize import Scalings, balance, normalize_rows, sinkhorn_knopp
+from ..reports import png_bytes
 from .centred import learn_without_means
 
 Measured = dict[str, Any]
@@ -41,23 +43,6 @@ def view(pixels: Array, *, side: int = 0, crop: int = 0) -> Array:
     return pixels / 255.0
 
 
-def psnr(estimate: Array, clean: Array) -> float:
-    """Return the PSNR in dB for a peak of 1, nothing clipped."""
-    return float(-10 * np.log10(np.mean((np.asarray(estimate, np.float64) - clean) ** 2)))
-
-
-def ssim(estimate: Array, clean: Array) -> float:
-    """Return the SSIM of Wang et al. (Gaussian window of 1.5) for a range of 1."""
-    from skimage.metrics import structural_similarity
-
-    return float(
-        structural_similarity(
-            clean, np.asarray(estimate, np.float64), data_range=1.0, gaussian_weights=True,
-            sigma=1.5, use_sample_covariance=False,
-        )
-    )  # fmt: skip
-
-
 def spreads(clean: Array, *, sigma: float, seed: int, h_r: list[float]) -> Measured:
     """PSNR of NLM and of one-step for each h_r (times sigma sqrt(d)): window 21, patch 5."""
     level = sigma / 255
@@ -72,8 +57,10 @@ def spreads(clean: Array, *, sigma: float, seed: int, h_r: list[float]) -> Measu
     }
 
 
-def iterations(clean: Array, *, sigma: float, seed: int, h_r: float, most: int) -> Measured:
-    """PSNR of NLM after 0 to ``most`` iterations of Sinkhorn-Knopp (Algorithm 1), and in the limit."""
+def iterations(
+    clean: Array, *, sigma: float, seed: int, h_r: float, max_iterations: int
+) -> Measured:
+    """PSNR of NLM after each of so many rounds of Sinkhorn-Knopp (Algorithm 1), and in the limit."""
     level = sigma / 255
     noisy = add_noise(clean, level, seed)
     picture = open_image(noisy)
@@ -85,7 +72,7 @@ def iterations(clean: Array, *, sigma: float, seed: int, h_r: float, most: int) 
         return values.reshape(clean.shape) * picture.scale + picture.offset
 
     path, scalings = [psnr(smoothed(normalize_rows(W)), clean)], None
-    for _ in range(most):
+    for _ in range(max_iterations):
         scalings = sinkhorn_knopp(W, 1, scalings)
         path.append(psnr(smoothed(scalings), clean))
     return {"psnr": path, "limit": psnr(smoothed(balance(W)), clean)}
@@ -106,19 +93,19 @@ def denoise(
     """
     level = sigma / 255
     noisy = add_noise(clean, level, seed)
-    function = METHODS[method]
+    denoiser = METHODS[method]
     options = dict(options)
     if options.get("prior") == "clean":
         options["prior"] = clean
     elif options.get("prior") == "bm3d":
         options["prior"] = METHODS["bm3d"](noisy, level)
-    takes = inspect.signature(function).parameters
-    options |= {name: value for name, value in (("workers", 1), ("rng", 0)) if name in takes}
+    shared = (("workers", 1), ("rng", 0))
+    options |= {name: value for name, value in shared if name in denoiser.accepts}
     if method not in _warmed:
-        function(noisy[:24, :24], level, **_small(options))
+        denoiser(noisy[:24, :24], level, **_small(options))
         _warmed.add(method)
     start = time.perf_counter()
-    denoised = function(noisy, level, **options)
+    denoised = denoiser(noisy, level, **options)
     seconds = time.perf_counter() - start
     found = {"psnr": psnr(denoised, clean), "ssim": ssim(denoised, clean), "seconds": seconds}
     return found | (_pictures(denoised, noisy, level) if keep else {})

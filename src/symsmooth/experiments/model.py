@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..pages import Html, Plot, Table
-from .gallery import Gallery
+from ..reports import Html, Plot, Table
+from .images import ImageSet
 from .provenance import Provenance
 
 Key = Hashable
@@ -35,7 +35,7 @@ Plan = dict[Key, Cell]
 class Setting:
     """What all experiments of a run share."""
 
-    gallery: Gallery
+    image_set: ImageSet
     quick: bool
 
     def pick(self, full: Any, quick: Any) -> Any:
@@ -44,13 +44,13 @@ class Setting:
 
     def need(self, name: str) -> str:
         """Return a picture's name if it is there."""
-        if name not in self.gallery:
+        if name not in self.image_set:
             raise NotRunnable(f"the picture {name} is missing")
         return name
 
     def classics(self, *quick: str) -> list[str]:
         """Return the paper's pictures that are there; in a quick run only those named."""
-        names = [n for n in self.gallery.classics if not self.quick or n in quick]
+        names = [n for n in self.image_set.classics if not self.quick or n in quick]
         if not names:
             raise NotRunnable("none of the paper's pictures is there")
         return names

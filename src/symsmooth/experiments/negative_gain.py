@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..pages import Compared, Row, Table
+from ..reports import Compared, Row, Table
 from . import gain
 from .common import strip_of, strip_plan
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
@@ -10,7 +10,7 @@ from .paper import printed
 
 
 def _plan(setting: Setting) -> Plan:
-    pictures = setting.gallery.drawn
+    pictures = setting.image_set.drawn
     strip = strip_plan(gain.nlm_pair(0.9, 0.9), pictures[2], gain.SIGMA, 0, crop=gain.CROP)
     return gain.spread_cells(setting, pictures) | strip
 
@@ -19,7 +19,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
     paper = printed()["negative-gain"]
     rows: list[Row] = []
     gains = []
-    for at, picture in enumerate(setting.gallery.drawn):
+    for at, picture in enumerate(setting.image_set.drawn):
         curves = gain.mean_curves(results, picture)
         if curves is None:
             continue

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import symsmooth
+from .. import __version__
 
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-image", "Pillow", "matplotlib")
 
@@ -53,7 +53,7 @@ def provenance(command: str, jobs: int, seconds: float) -> Provenance:
             continue
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
     packages = ", ".join(versions)
-    version = symsmooth.__version__
+    version = __version__
     return Provenance(now, version, _commit(), command, packages, _machine(), jobs, seconds)
 
 
@@ -75,7 +75,7 @@ def command_line(arguments: list[str]) -> str:
 
 def _commit() -> str:
     """Return the commit of the code, with a + if it was changed since; "" outside a repository."""
-    here = str(Path(symsmooth.__file__).parent)
+    here = str(Path(__file__).parent.parent)
     try:
         told = subprocess.run(
             ["git", "-C", here, "describe", "--always", "--dirty=+", "--exclude=*"],
@@ -87,7 +87,7 @@ def _commit() -> str:
 
 
 def _machine() -> str:
-    from ..tiles import default_workers
+    from ..core.parallel import default_workers
 
     name = platform.processor() or platform.machine()
     try:

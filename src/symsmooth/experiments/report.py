@@ -9,9 +9,9 @@ import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..files import replacing
-from ..pages import Html, Panel, Section, element, page, prose, strip
-from ..pages.markup import Child
+from ..io import atomic_write
+from ..reports import Html, Panel, Section, element, page, prose, strip
+from ..reports.markup import Child
 from .model import Claim, Entry, Reproduction, Strip
 from .paper import DOI, TITLE
 from .provenance import duration
@@ -105,17 +105,17 @@ def _lead(found: Reproduction, claims: list[Claim]) -> Child:
 
 
 def _warnings(found: Reproduction) -> Iterator[str]:
-    gallery = found.setting.gallery
-    if not gallery.is_papers:
-        names = ", ".join(f"{ours} for {name}" for name, ours in gallery.stand_ins.items())
+    image_set = found.setting.image_set
+    if not image_set.is_papers:
+        names = ", ".join(f"{ours} for {name}" for name, ours in image_set.stand_ins.items())
         yield (
             "The paper's pictures were not given (--images DIR): scikit-image's own stand in "
             "for them "
             f"({names}). The printed numbers are for other pictures; differences mean little, "
             f"directions do."
         )
-    if gallery.missing:
-        yield f"Missing among the paper's ten pictures: {', '.join(gallery.missing)}."
+    if image_set.missing:
+        yield f"Missing among the paper's ten pictures: {', '.join(image_set.missing)}."
     if found.failures:
         yield f"{len(found.failures)} measurements failed; they are named where they belong."
 
@@ -215,7 +215,7 @@ def _downloads(entry: Entry) -> Child:
 
 def _facts(found: Reproduction) -> Child:
     facts = found.provenance.facts() | {
-        "Pictures": found.setting.gallery.source,
+        "Pictures": found.setting.image_set.source,
         "Cells": f"{found.measured} measured in this run, {found.reused} there already",
     }
     told = [
@@ -277,5 +277,5 @@ def _side_by_side(pictures: Strip) -> bytes:
 
 
 def _save(path: Path, content: bytes) -> None:
-    with replacing(path) as handle:
+    with atomic_write(path) as handle:
         handle.write(content)

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..figures import require_matplotlib
-from ..files import FileError
-from ..tiles import default_workers
+from ..core.parallel import default_workers
+from ..io import FileError
+from ..mixture.figures import require_matplotlib
 from . import find
-from .gallery import open_gallery
+from .images import open_image_set
 from .model import Entry, Experiment, NotRunnable, Plan, Reproduction, Results, Setting
 from .provenance import provenance
 from .report import write
@@ -53,20 +53,20 @@ def reproduce(
     """
     require_matplotlib()
     experiments = find(names)
-    setting = Setting(open_gallery(images), quick)
+    setting = Setting(open_image_set(images), quick)
     store = _open_store(out)
     jobs = default_workers() if jobs is None else jobs
     start = time.monotonic()
     run = Run()
     plans: dict[str, Plan | str] = {e.name: _plan(e, setting) for e in experiments}
     cells = [c for plan in plans.values() if isinstance(plan, dict) for c in plan.values()]
-    run_cells(run, cells, setting.gallery, store, jobs, tell)
+    run_cells(run, cells, setting.image_set, store, jobs, tell)
     for experiment in experiments:
         plan = plans[experiment.name]
         if experiment.follow is not None and isinstance(plan, dict):
-            plan |= experiment.follow(setting, run.of(plan, setting.gallery))
+            plan |= experiment.follow(setting, run.of(plan, setting.image_set))
     cells = [c for plan in plans.values() if isinstance(plan, dict) for c in plan.values()]
-    run_cells(run, cells, setting.gallery, store, jobs, tell)
+    run_cells(run, cells, setting.image_set, store, jobs, tell)
     entries = [_entry(e, plans[e.name], setting, run) for e in experiments]
     told = provenance(command, jobs, time.monotonic() - start)
     measured = len(run.results) + len(run.failures) - run.reused
@@ -95,9 +95,9 @@ def _plan(experiment: Experiment, setting: Setting) -> Plan | str:
 def _entry(experiment: Experiment, plan: Plan | str, setting: Setting, run: Run) -> Entry:
     if isinstance(plan, str):
         return Entry(experiment, why_not=plan)
-    results: Results = run.of(plan, setting.gallery)
+    results: Results = run.of(plan, setting.image_set)
     seconds = sum(result["took"] for result in results.values() if result is not None)
-    failures = run.failures_of(plan, setting.gallery)
+    failures = run.failures_of(plan, setting.image_set)
     if not any(result is not None for result in results.values()):
         return Entry(experiment, why_not="every cell failed", failures=failures)
     return Entry(experiment, experiment.report(setting, results), "", failures, seconds)

@@ -16,8 +16,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, cast
 
-from ..image import Array
-from .gallery import Gallery
+from ..core.image import Array
+from .images import ImageSet
 from .model import Cell, Key, Plan, Result
 from .store import Store, key_of
 
@@ -59,21 +59,21 @@ class Run:
     failures: dict[str, str] = field(default_factory=dict)
     reused: int = 0
 
-    def of(self, plan: Plan, gallery: Gallery) -> dict[Key, Result | None]:
+    def of(self, plan: Plan, image_set: ImageSet) -> dict[Key, Result | None]:
         """Return the results of a plan under the plan's own keys; None where a cell failed."""
-        return {name: self.results.get(key_of(cell, gallery)) for name, cell in plan.items()}
+        return {name: self.results.get(key_of(cell, image_set)) for name, cell in plan.items()}
 
-    def failures_of(self, plan: Plan, gallery: Gallery) -> list[str]:
+    def failures_of(self, plan: Plan, image_set: ImageSet) -> list[str]:
         """Return what went wrong with the cells of a plan, each message once."""
-        keys = {key_of(cell, gallery) for cell in plan.values()}
+        keys = {key_of(cell, image_set) for cell in plan.values()}
         return sorted({text for key, text in self.failures.items() if key in keys})
 
 
 def run_cells(
-    run: Run, cells: list[Cell], gallery: Gallery, store: Store, jobs: int, tell: Tell
+    run: Run, cells: list[Cell], image_set: ImageSet, store: Store, jobs: int, tell: Tell
 ) -> None:
     """Add the results of cells to a run: from the store what is there, the rest measured."""
-    wanted = {key_of(cell, gallery): cell for cell in cells}
+    wanted = {key_of(cell, image_set): cell for cell in cells}
     todo: dict[str, Cell] = {}
     for key, cell in wanted.items():
         if key in run.results or key in run.failures:
@@ -86,7 +86,7 @@ def run_cells(
             run.reused += 1
     tally = Tally(len(todo), sum(cell.cost for cell in todo.values()), run.reused)
     tell("", tally)
-    for key, result in _measure(todo, gallery, store, jobs):
+    for key, result in _measure(todo, image_set, store, jobs):
         if isinstance(result, str):
             run.failures[key] = f"{describe(todo[key])}: {result}"
         else:
@@ -105,7 +105,7 @@ def describe(cell: Cell) -> str:
 
 
 def _measure(
-    todo: Mapping[str, Cell], gallery: Gallery, store: Store, jobs: int
+    todo: Mapping[str, Cell], image_set: ImageSet, store: Store, jobs: int
 ) -> Iterator[tuple[str, Result | str]]:
     """Yield (key, result) as they come, dear cells first; a message instead where one failed."""
     order = sorted(todo, key=lambda key: -todo[key].cost)
@@ -117,7 +117,7 @@ def _measure(
             key = next(waiting, None)
             if key is not None:
                 cell = todo[key]
-                connection.send((key, cell.task, gallery[cell.picture], dict(cell.options)))
+                connection.send((key, cell.task, image_set[cell.picture], dict(cell.options)))
                 busy[connection] = key
 
         for connection in list(workers):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..pages import Compared, Look, Plot, Row, Series, Table
+from ..reports import Compared, Look, Plot, Row, Series, Table
 from .common import (
     GSF,
     GSF_ONE_PASS,
@@ -15,8 +15,8 @@ from .common import (
     strip_of,
     strip_plan,
     value,
-)  # fmt: skip
-from .gallery import CLASSICS
+)
+from .images import CLASSICS
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import main_mean, printed
 

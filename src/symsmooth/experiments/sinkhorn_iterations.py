@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..pages import Plot, Row, Series, Table
+from ..reports import Plot, Row, Series, Table
 from . import gain
 from .common import Contender, strip_of, strip_plan
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed
 
-MOST = 10
+MAX_ITERATIONS = 10
 FALL = 0.005  # dB below the first iteration that count as a fall
 
 
@@ -27,7 +27,7 @@ def _plan(setting: Setting) -> Plan:
 def _follow(setting: Setting, results: Results) -> Plan:
     """Iterate with the h_r that is best for one iteration."""
     plan: Plan = {}
-    shared = {"crop": gain.CROP, "sigma": gain.SIGMA, "most": MOST}
+    shared = {"crop": gain.CROP, "sigma": gain.SIGMA, "max_iterations": MAX_ITERATIONS}
     for picture in setting.classics(*gain.QUICK):
         curves = gain.mean_curves(results, picture)
         if curves is None:
@@ -49,7 +49,9 @@ def _report(setting: Setting, results: Results) -> Outcome:
         path = np.mean([r["psnr"] for r in trials], axis=0)
         limit = float(np.mean([r["limit"] for r in trials]))
         series.append(
-            Series(picture, range(MOST + 1), list(path - path[0]), "faint", number % 10 + 1)
+            Series(
+                picture, range(MAX_ITERATIONS + 1), list(path - path[0]), "faint", number % 10 + 1
+            )
         )
         if path[-1] < path[1] - FALL:
             falling.append(picture)
@@ -57,7 +59,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
     head = ["picture", "original", "1 iteration", "2", "5", "10", "limit"]
     plot = Plot(
         "PSNR against the number of Sinkhorn-Knopp iterations",
-        "iterations", "PSNR above the original filter, dB", series, x_ticks=range(0, MOST + 1, 2),
+        "iterations", "PSNR above the original filter, dB", series, x_ticks=range(0, MAX_ITERATIONS + 1, 2),
     )  # fmt: skip
     rises = [r[0] for r in rows if float(r[2]) > float(r[1])]  # type: ignore[arg-type]
     claims = [

@@ -9,13 +9,12 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-import symsmooth
-
-from ..files import replacing
-from .gallery import Gallery
+from ..io import atomic_write
+from .images import ImageSet
 from .model import Cell, Result
 
-_OURS = ("experiments", "pages", "cli", "web")  # what does not change a measurement
+ROOT = Path(__file__).parent.parent  # of the package
+_OURS = ("experiments", "reports", "app", "cli", "web")  # what does not change a measurement
 _MEASURING = ("measure.py", "centred.py")
 _KINDS = ("*.py", "*.npz")  # code, and the priors it comes with
 _LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")
@@ -42,13 +41,13 @@ class Store:
     def save(self, key: str, result: Result) -> None:
         """Write a result."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with replacing(self.path(key)) as handle:
+        with atomic_write(self.path(key)) as handle:
             handle.write(json.dumps(result).encode("utf-8"))
 
 
-def key_of(cell: Cell, gallery: Gallery) -> str:
+def key_of(cell: Cell, image_set: ImageSet) -> str:
     """Return the name of a cell's result: task, picture's content, options, and what measures it."""
-    told = [cell.task, gallery.digests[cell.picture], dict(cell.options), code_digest()]
+    told = [cell.task, image_set.digests[cell.picture], dict(cell.options), code_digest()]
     text = json.dumps(told, sort_keys=True)
     return f"{cell.task}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
@@ -59,12 +58,11 @@ def code_digest() -> str:
 
     Results of others are not reused.
     """
-    root = Path(symsmooth.__file__).parent
     digest = hashlib.sha256()
     for name in _LIBRARIES:
         digest.update(f"{name} {version(name)}\n".encode())
-    for path in sorted(path for kind in _KINDS for path in root.rglob(kind)):
-        parts = path.relative_to(root).parts
+    for path in sorted(path for kind in _KINDS for path in ROOT.rglob(kind)):
+        parts = path.relative_to(ROOT).parts
         if parts[0] not in _OURS or (parts[0] == "experiments" and parts[-1] in _MEASURING):
             content = hashlib.sha256(path.read_bytes()).hexdigest()
             digest.update(f"{'/'.join(parts)} {content}\n".encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..pages import Compared, Plot, Row, Series, Table
+from ..reports import Compared, Plot, Row, Series, Table
 from .common import SIDE, Contender, strip_of, strip_plan
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..image import Array, Float
+from ..core.image import Array, Float
 from .regions import LEVEL_RINGS, N_RINGS, RADIUS, RING, Regions
 
 _CLASSES, _CLASS_SIZE = 6, 64  # of brightness, with as many regions each, at least so many

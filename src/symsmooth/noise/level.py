@@ -15,9 +15,9 @@ import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike
 
-from ..image import Array, ChannelAxis, Float, Picture, open_image
-from ..options import warn_user
-from ..tiles import Pool
+from ..core.image import Array, ChannelAxis, Float, Picture, open_image
+from ..core.options import warn_user
+from ..core.parallel import Pool
 
 _SIDE = 5  # side of the patches
 _MOST_PATCHES = 24_000
@@ -154,9 +154,9 @@ def sample_patches(picture: Picture, channel: int) -> Array:
     windows = np.lib.stride_tricks.sliding_window_view(plane, (side_y, side_x), axis=(-2, -1))
     count = int(np.prod(windows.shape[:-2]))
     picks = np.arange(count)
-    if picture.valid is not None:
+    if picture.mask is not None:
         whole = np.lib.stride_tricks.sliding_window_view(
-            picture.valid, (side_y, side_x), axis=(-2, -1)
+            ~picture.mask, (side_y, side_x), axis=(-2, -1)
         ).all(axis=(-2, -1))
         if whole.any():
             picks = np.flatnonzero(whole)

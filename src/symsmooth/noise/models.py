@@ -13,7 +13,7 @@ from typing import Literal, Protocol, cast, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..image import Array, ChannelAxis, Float, Picture, open_image
+from ..core.image import Array, ChannelAxis, Float, Picture, open_image
 from .coarse import fit_coarse
 from .level import channel_sigmas, given_sigma, sample_patches
 from .regions import SIDE, measure, transform_of

@@ -16,8 +16,8 @@ import numpy as np
 import scipy.fft
 import scipy.ndimage
 
-from ..channels import decorrelate, mix
-from ..image import Array, Float, Picture
+from ..core.channels import decorrelate, mix
+from ..core.image import Array, Float, Picture
 
 SIDE = 8  # of the DCT blocks, pixels
 _STRIDE = 4  # between blocks, pixels
@@ -146,7 +146,7 @@ def _over_regions(values: Float) -> Float:
 def _planes(picture: Picture) -> list[tuple[Float, Array | None]]:
     """Return (y, x, channels) planes and their valid pixels: all, or sixteen windows of a large picture."""
     slices = picture.noisy.reshape(-1, *picture.noisy.shape[-3:])
-    valid = None if picture.valid is None else picture.valid.reshape(slices.shape[:-1])
+    valid = None if picture.mask is None else ~picture.mask.reshape(slices.shape[:-1])
     chosen = range(0, len(slices), -(-len(slices) // 4))
     height, width = slices.shape[1:3]
     if min(height, width) < SIDE:

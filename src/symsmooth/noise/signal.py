@@ -16,8 +16,8 @@ from functools import lru_cache
 import numpy as np
 import scipy.special
 
-from ..image import Array, Float, Picture
-from ..tiles import Pool
+from ..core.image import Array, Float, Picture
+from ..core.parallel import Pool
 from .level import patch_variance, sample_patches
 
 _GROUPS = 12  # of patches, by brightness

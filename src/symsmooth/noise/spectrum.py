@@ -18,8 +18,8 @@ import numpy as np
 import scipy.fft
 from numpy.typing import ArrayLike
 
-from ..channels import decorrelate, mix
-from ..image import Array, Float
+from ..core.channels import decorrelate, mix
+from ..core.image import Array, Float
 from .regions import RING, SIDE, dct_blocks
 
 _FLOOR = 0.1  # the spectrum is at least this share of its mean; 0.03: -0.1 to -0.4 dB on simulated cameras

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.interpolate
 import scipy.ndimage
 
-from ..image import Array, Float
+from ..core.image import Array, Float
 
 _WIDTH = 8.0  # pixels, of the window in which the level of what was removed is measured
 # What is aimed at: 0 the mean of the clipped linear light, 1 the light before clipping.  The references of

@@ -2,12 +2,12 @@
 
 - ``server``: puts all together at an address, until Ctrl-C or SIGTERM;
 - ``guard``: who may ask for what; ``uploads``: what visitors send, and how much;
-- ``visits``: the files of one visitor, and nobody else's; how many there may be, how long they last;
-- ``app``: what the page shows; ``desk``: what its controls do.  These two alone know gradio;
+- ``sessions``: the files of one visitor, and nobody else's; how many there may be, how long they last;
+- ``app``: what the page shows; ``handlers``: what its controls do.  These two alone know gradio;
 - ``crew``: work that waits for its turn (``runs``) and is done in processes (``workers``, ``worker``);
-- ``tasks``: what is done to a visitor's picture, through the same functions as the command line;
+- ``tasks``: what is done to a visitor's picture, through the same jobs as the command line;
 - ``examples``: pictures for those who have none at hand;
-- ``words``: what is told, as HTML.
+- ``html``: messages and frames, as HTML.
 
 Nothing here is imported before ``symsmooth serve`` asks for it.
 """

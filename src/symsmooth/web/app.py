@@ -9,16 +9,17 @@ from typing import Any
 
 import gradio as gr
 
-from ..cli.options import own_options
 from ..methods import METHODS
-from . import words
-from .desk import LEAST, LOOKED, MOST, SHOWN, Desk
+from . import html
 from .examples import EXAMPLES
+from .handlers import LOOKED, MAX_METHODS, MIN_METHODS, SHOWN, Handlers
 
 _QUALITIES = ["preview", "fast", "balanced", "best"]
 _ENDINGS = [".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff",
             ".fits", ".fit", ".fts", ".npy"]  # fmt: skip
-_EVENTS = 10_000  # at once: every open tab has one that lasts (Desk.stay), gradio's 40 is too few
+_EVENTS = (
+    10_000  # at once: every open tab has one that lasts (Handlers.stay), gradio's 40 is too few
+)
 _FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "DejaVu Sans", "sans-serif"]
 # Before a run: where does one look?  On a phone, bring what comes of it into view.
 _WHERE = (
@@ -30,7 +31,7 @@ _SEE = (
 )
 
 
-def make_page(desk: Desk, most_bytes: int) -> tuple[gr.Blocks, dict[str, Any]]:
+def make_page(handlers: Handlers, max_bytes: int) -> tuple[gr.Blocks, dict[str, Any]]:
     """Return the page and how it looks."""
     with gr.Blocks(title="symsmooth", analytics_enabled=False) as page:
         gr.HTML(
@@ -39,19 +40,19 @@ def make_page(desk: Desk, most_bytes: int) -> tuple[gr.Blocks, dict[str, Any]]:
         )
         with gr.Row():
             with gr.Column(scale=1, min_width=300, elem_id="controls"):
-                parts = _controls(most_bytes)
+                parts = _controls(max_bytes)
             with gr.Column(scale=3, min_width=320, elem_id="stage"):
                 parts |= _stage()
-        _connect(page, desk, parts)
+        _connect(page, handlers, parts)
     page.max_threads = _EVENTS
     page.queue(api_open=False)
     return page, {"theme": _theme(), "css": (files(__package__) / "page.css").read_text("utf-8")}
 
 
-def _controls(most_bytes: int) -> dict[str, Any]:
+def _controls(max_bytes: int) -> dict[str, Any]:
     """Make the controls, in the order in which they are used."""
     c: dict[str, Any] = {}
-    limit = f"{most_bytes / 2**20:.4g} MB"
+    limit = f"{max_bytes / 2**20:.4g} MB"
     c["drop"] = gr.File(
         label=f"Picture, up to {limit}", file_types=_ENDINGS, height=140, elem_id="drop"
     )
@@ -66,13 +67,13 @@ def _controls(most_bytes: int) -> dict[str, Any]:
             c["methods"] = gr.CheckboxGroup(
                 [*METHODS],
                 value=["denoise", "nlm"],
-                label=f"{LEAST} to {MOST} methods",
+                label=f"{MIN_METHODS} to {MAX_METHODS} methods",
                 elem_id="methods",
             )
             c["clean"] = gr.File(
                 label="Clean picture, if known", file_types=_ENDINGS, height=140, elem_id="clean"
             )
-            c["clean_told"] = gr.HTML(words.reference(None))
+            c["clean_told"] = gr.HTML(html.reference(None))
             c["start_compare"] = gr.Button("Compare", variant="primary", elem_id="start-compare")
     c["quality"] = gr.Radio(_QUALITIES, value="balanced", label="Quality", elem_id="quality")
     c["estimated"] = gr.Checkbox(True, label="Use the estimated noise", elem_id="estimated")
@@ -86,12 +87,12 @@ def _stage() -> dict[str, Any]:
     """Make what shows how it goes and what came of it."""
     c: dict[str, Any] = {}
     with gr.Row(elem_id="bar"):
-        c["status"] = gr.HTML(words.told("Drop a picture to begin.", "plain"), elem_id="status")
+        c["status"] = gr.HTML(html.message("Drop a picture to begin.", "plain"), elem_id="status")
         c["cancel"] = gr.Button(
             "Cancel", variant="stop", interactive=False, elem_id="cancel", scale=0, min_width=110
         )
     c["downloads"] = gr.HTML("", elem_id="downloads")
-    c["viewer"] = gr.HTML(words.nothing_yet(), elem_id="viewer")
+    c["viewer"] = gr.HTML(html.nothing_yet(), elem_id="viewer")
     return c
 
 
@@ -115,37 +116,37 @@ def _choice(label: str, options: dict[str, str], name: str) -> gr.HTML:
 
 def _summary(name: str) -> str:
     """Return what a method is, in the words of its documentation."""
-    words = (METHODS[name].__doc__ or "").partition("\n")[0].rstrip(".")
+    words = METHODS[name].summary.rstrip(".")
     words = words.removeprefix("Denoise an image with ").removeprefix("Denoise with ")
     return words[:1].upper() + words[1:]
 
 
-def _connect(page: gr.Blocks, desk: Desk, c: dict[str, Any]) -> None:
+def _connect(page: gr.Blocks, handlers: Handlers, c: dict[str, Any]) -> None:
     """Say what happens when a control is used."""
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     looked, shown = [c[name] for name in LOOKED], [c[name] for name in SHOWN]
     many: dict[str, Any] = {"concurrency_limit": None, "trigger_mode": "multiple", **quiet}
     # Not preprocessed: gradio would look for a file where there is just the token of an upload.
     raw: dict[str, Any] = {"preprocess": False, **many}
-    c["drop"].upload(desk.drop, c["drop"], looked, **raw)
-    c["example"].input(desk.example, c["example"], looked, **many)
-    c["clean"].upload(desk.reference, c["clean"], [c["clean"], c["clean_told"]], **raw)
+    c["drop"].upload(handlers.drop, c["drop"], looked, **raw)
+    c["example"].input(handlers.example, c["example"], looked, **many)
+    c["clean"].upload(handlers.reference, c["clean"], [c["clean"], c["clean_told"]], **raw)
     tuned = [c[k] for k in ("quality", "estimated", "sigma", "strength")]
     asked = [c["method"], *tuned, c["looking"]]
-    c["start"].click(desk.denoise, asked, shown, js=_SEE % _WHERE, **many)
-    c["strength"].input(desk.adjust, asked, shown, js=_WHERE, **many)
+    c["start"].click(handlers.denoise, asked, shown, js=_SEE % _WHERE, **many)
+    c["strength"].input(handlers.adjust, asked, shown, js=_WHERE, **many)
     c["sigma"].input(lambda: False, None, c["estimated"], concurrency_limit=None, **quiet).then(
-        desk.adjust, asked, shown, js=_WHERE, **many
+        handlers.adjust, asked, shown, js=_WHERE, **many
     )
     c["start_compare"].click(
-        desk.compare, [c["methods"], *tuned], shown, js=_SEE % "(...given) => given", **many
+        handlers.compare, [c["methods"], *tuned], shown, js=_SEE % "(...given) => given", **many
     )
-    c["cancel"].click(desk.cancel, None, None, concurrency_limit=None, **quiet)
+    c["cancel"].click(handlers.cancel, None, None, concurrency_limit=None, **quiet)
     c["method"].input(
-        lambda name: gr.update(interactive="--quality" in own_options(METHODS[name])),
+        lambda name: gr.update(interactive="quality" in METHODS[name].options),
         c["method"], c["quality"], concurrency_limit=None, **quiet,
     )  # fmt: skip
-    page.load(desk.stay, None, None, concurrency_limit=None, **quiet)
+    page.load(handlers.stay, None, None, concurrency_limit=None, **quiet)
     page.unload(lambda: None)  # or the page would not keep the connection that tells it is open
 
 

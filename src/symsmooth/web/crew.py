@@ -33,19 +33,23 @@ class Crew:
         *arguments: Any,
         group: str = "",
         seconds: float | None = None,
-        hear_of_part: Callable[[Path], object] = lambda page: None,
+        on_part: Callable[[Path], object] = lambda page: None,
     ) -> Run:
         """Queue a function of ``tasks``; it may tell of a page about a part of the picture."""
 
         def do(run: Run) -> Any:
-            def hear(kind: str, *news: Any) -> None:
+            def on_message(kind: str, *news: Any) -> None:
                 if kind == "part":
-                    hear_of_part(*news)
+                    on_part(*news)
                 else:  # "progress" or "stage"
                     run.note(*news)
 
             return self._workers.call(
-                work, *arguments, seconds=seconds, hear=hear, stopping=lambda: run.stopping
+                work,
+                *arguments,
+                seconds=seconds,
+                on_message=on_message,
+                stopping=lambda: run.stopping,
             )
 
         return self.runs.submit(do, group)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..files import write_image
-from ..image import Array
+from ..core.image import Array
+from ..io import write_image
 
 EXAMPLES = ("Photograph, 8 bit", "Colour photograph, 8 bit", "Few photons, 16 bit")
 _SEED = 0

@@ -1,7 +1,7 @@
 """The guard in front of the page: who may ask for what, how much may be sent, which files are meant.
 
 Knows nothing of what the page is made with but its addresses.  What is not for this page is answered
-here; files are taken in here (``uploads``) and open tabs are noted here (``visits``).
+here; files are taken in here (``uploads``) and open tabs are noted here (``sessions``).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from collections.abc import MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
+from .sessions import SessionError, Sessions
 from .uploads import SPARE, RefusedError, Uploads, told_when_here
-from .visits import VisitError, Visits
 
 _API = "/gradio_api/"
 _ALLOWED = re.compile(
-    r"/|/config/?|/theme\.css|/favicon\.ico|/manifest\.json|/(assets|static)/.*|/visit/.*|"
+    r"/|/config/?|/theme\.css|/favicon\.ico|/manifest\.json|/(assets|static)/.*|/session/.*|"
     rf"{_API}(info/?|upload|upload_progress|queue/(join|data)|heartbeat/[^/]+|cancel|reset/?|"
     r"startup-events|app_id/?)"
 )
@@ -42,7 +42,7 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
 }
-_MOST_SAID = 2**18  # bytes of a request that brings no file
+_MAX_REQUEST = 2**18  # bytes of a request that brings no file
 _NO_EVENT = "This is no event of this page."
 _COMING = 1.0  # seconds in which a page says that it is open, if its first event came before that
 _DEEPEST = 20  # lists and objects within each other that an event may have
@@ -58,14 +58,14 @@ class Guard:
     app : ASGI application
     hosts : frozenset of str, or None
         The names this server goes by; None for any.
-    uploads, visits
+    uploads, sessions
         Where files and open tabs are noted.
     """
 
     def __init__(
-        self, app: Any, hosts: frozenset[str] | None, uploads: Uploads, visits: Visits
+        self, app: Any, hosts: frozenset[str] | None, uploads: Uploads, sessions: Sessions
     ) -> None:
-        self.app, self.hosts, self.uploads, self.visits = app, hosts, uploads, visits
+        self.app, self.hosts, self.uploads, self.sessions = app, hosts, uploads, sessions
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         """Serve one request."""
@@ -91,9 +91,11 @@ class Guard:
         try:
             headers = self._check(scope)
             cookies = _cookies(headers.get("cookie", ""))
-            if scope["path"] == "/" and Visits.COOKIE not in cookies:
+            if scope["path"] == "/" and Sessions.COOKIE not in cookies:
                 secret = secrets.token_urlsafe(32)
-                extra["set-cookie"] = f"{Visits.COOKIE}={secret}; HttpOnly; SameSite=Strict; Path=/"
+                extra["set-cookie"] = (
+                    f"{Sessions.COOKIE}={secret}; HttpOnly; SameSite=Strict; Path=/"
+                )
             await self._pass_on(scope, headers, cookies, receive, answer)
         except RefusedError as refused:
             close = {"connection": "close"} if refused.status in (408, 413) else {}
@@ -135,7 +137,7 @@ class Guard:
         if length is not None and not (length.isascii() and length.isdigit()):
             raise RefusedError(400, "Say how much is sent as a number.")
         sends_file = scope["path"] == f"{_API}upload"
-        most = self.uploads.limits.most_bytes + SPARE if sends_file else _MOST_SAID
+        most = self.uploads.limits.max_bytes + SPARE if sends_file else _MAX_REQUEST
         if int(length or 0) > most:
             raise RefusedError(413, "The file exceeds the maximum allowed size.")
 
@@ -168,7 +170,7 @@ class Guard:
             others = [pair for pair in scope["headers"] if pair[0].lower() != length[0]]
             await self.app({**scope, "headers": [*others, length]}, _said(body, receive), send)
         elif path.startswith(f"{_API}heartbeat/") and method == "GET":
-            with self.visits.tab(cookies, path.rpartition("/")[2]):
+            with self.sessions.tab(cookies, path.rpartition("/")[2]):
                 await self.app(scope, receive, send)
         else:
             await self.app(scope, receive, send)
@@ -183,12 +185,12 @@ class Guard:
             event = json.loads(body)
         except (ValueError, RecursionError) as error:
             raise RefusedError(400, _NO_EVENT) from error
-        session = event.get("session_hash") if isinstance(event, dict) else None
-        if not isinstance(session, str):
+        tab_id = event.get("session_hash") if isinstance(event, dict) else None
+        if not isinstance(tab_id, str):
             raise RefusedError(400, _NO_EVENT)
         event = self._with_own_files(cookies, event, 0)
         end = time.monotonic() + _COMING
-        while not self.visits.is_open(cookies, session):
+        while not self.sessions.is_open(cookies, tab_id):
             if time.monotonic() > end:
                 raise RefusedError(409, "This page has lost its connection; reload it.")
             await asyncio.sleep(0.05)
@@ -214,8 +216,8 @@ class Guard:
 
 def _owner(cookies: dict[str, str]) -> str:
     try:
-        return Visits.owner_in(cookies)
-    except VisitError as error:
+        return Sessions.owner_in(cookies)
+    except SessionError as error:
         raise RefusedError(403, str(error)) from error
 
 

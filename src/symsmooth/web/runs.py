@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import Any
 
-from ..tiles import Cancelled
+from ..core.parallel import Cancelled
 
 Work = Callable[["Run"], Any]  # does it, and returns what came of it
 

@@ -1,7 +1,7 @@
 """The address the page is at: puts guard, page and workers together, and takes all away at the end.
 
 No address of gradio's that reads or takes files is answered: ``guard`` takes them in, and files of a
-visit have addresses of our own.
+session have addresses of our own.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 
 from .crew import Crew
 from .guard import Guard
+from .sessions import Sessions
 from .uploads import Limits, Uploads
-from .visits import Visits
 
 # Before gradio is imported: it would tell its makers, and ask the network for fonts and versions.
 QUIET = {
@@ -36,8 +36,8 @@ _SWEEP = 5.0  # seconds between two looks for what is to be forgotten
 _LARGE_BYTES = 8  # times what a picture may unpack to: what looking at it may take
 
 
-def make_app(visits: Visits, blocks: Any, look: dict[str, Any], most_bytes: int) -> Any:
-    """Return the page and the files of visits as one ASGI application."""
+def make_app(sessions: Sessions, blocks: Any, look: dict[str, Any], max_bytes: int) -> Any:
+    """Return the page and the files of sessions as one ASGI application."""
     import gradio
     from fastapi import FastAPI
     from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse
@@ -45,10 +45,10 @@ def make_app(visits: Visits, blocks: Any, look: dict[str, Any], most_bytes: int)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     framed = f"<script>{(files(__package__) / 'framed.js').read_text('utf-8')}</script>"
 
-    def of_a_visit(request: Any) -> Any:
+    def of_a_session(request: Any) -> Any:
         name = request.path_params["name"]
-        visit = visits.find(request.path_params["token"], request.cookies)
-        path = None if visit is None else visit.files.get(name)
+        session = sessions.find(request.path_params["token"], request.cookies)
+        path = None if session is None else session.files.get(name)
         if path is None or not path.is_file():
             return PlainTextResponse("There is nothing here.", 404)
         no_copy = {"cache-control": "no-store"}
@@ -59,9 +59,9 @@ def make_app(visits: Visits, blocks: Any, look: dict[str, Any], most_bytes: int)
             path, filename=path.name, media_type="application/octet-stream", headers=no_copy
         )
 
-    app.add_route("/visit/{token}/{name}", of_a_visit)
+    app.add_route("/session/{token}/{name}", of_a_session)
     return gradio.mount_gradio_app(
-        app, blocks, "/", max_file_size=most_bytes, footer_links=[], run_history=False,
+        app, blocks, "/", max_file_size=max_bytes, footer_links=[], run_history=False,
         ssr_mode=False, show_error=False, enable_monitoring=False, pwa=False, mcp_server=False, **look,
     )  # fmt: skip
 
@@ -76,18 +76,18 @@ def is_loopback(host: str) -> bool:
 
 @contextmanager
 def a_folder() -> Iterator[Path]:
-    """Give a folder for the files of all visits; gone at the end."""
+    """Give a folder for the files of all sessions; gone at the end."""
     os.environ.update(QUIET)
     with tempfile.TemporaryDirectory(prefix="symsmooth-serve-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         os.environ["GRADIO_TEMP_DIR"] = str(folder / "gradio")
-        for each in ("gradio", "uploads", "visits", "ready"):
+        for each in ("gradio", "uploads", "sessions", "ready"):
             (folder / each).mkdir()
         yield folder
 
 
 def serve(
-    host: str, port: int, most_bytes: int, workers: int | None, ready: Callable[[str], object]
+    host: str, port: int, max_bytes: int, workers: int | None, ready: Callable[[str], object]
 ) -> None:
     """Serve the page until Ctrl-C or SIGTERM; ``ready`` is told its address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -95,21 +95,21 @@ def serve(
         stack.enter_context(_ending_on_signals())
         listening = stack.enter_context(socket.create_server((host, port), family=family))
         folder = stack.enter_context(a_folder())
-        visits = Visits(folder / "visits")
-        stack.callback(visits.close)
-        uploads = Uploads(folder / "uploads", Limits(most_bytes))
+        sessions = Sessions(folder / "sessions")
+        stack.callback(sessions.close)
+        uploads = Uploads(folder / "uploads", Limits(max_bytes))
 
         import uvicorn
 
         from .app import make_page
-        from .desk import Desk
+        from .handlers import Handlers
 
-        readers, runners = _crews(stack, folder, most_bytes, workers)  # they start meanwhile
-        desk = Desk(visits, uploads, readers, runners, workers)
-        page, look = make_page(desk, most_bytes)
+        readers, runners = _crews(stack, folder, max_bytes, workers)  # they start meanwhile
+        handlers = Handlers(sessions, uploads, readers, runners, workers)
+        page, look = make_page(handlers, max_bytes)
         hosts = frozenset({"127.0.0.1", "localhost", "::1", host}) if is_loopback(host) else None
-        app = Guard(make_app(visits, page, look, most_bytes), hosts, uploads, visits)
-        stack.enter_context(_sweeping(visits, uploads))
+        app = Guard(make_app(sessions, page, look, max_bytes), hosts, uploads, sessions)
+        stack.enter_context(_sweeping(sessions, uploads))
         name = f"[{host}]" if ":" in host else host
         # Work ends with its process and pages ask again, so there is little to wait for at the end;
         # and nobody may say from where they come but by coming from there.
@@ -121,15 +121,15 @@ def serve(
 
 
 def _crews(
-    stack: ExitStack, folder: Path, most_bytes: int, workers: int | None
+    stack: ExitStack, folder: Path, max_bytes: int, workers: int | None
 ) -> tuple[Crew, Crew]:
     """Start the processes that look at pictures, and those that run methods; end them at the end."""
-    from ..files._claims import memory
-    from ..tiles import default_workers
+    from ..core.parallel import default_workers
+    from ..io.limits import memory
     from . import tasks
 
     cores = default_workers()
-    looking = min(2**30 + _LARGE_BYTES * tasks.UNPACKED * most_bytes, memory() // 2)
+    looking = min(2**30 + _LARGE_BYTES * tasks.UNPACKED * max_bytes, memory() // 2)
     readers = Crew(_READERS, looking, tasks.get_ready_to_look, folder / "ready")
     stack.callback(readers.close)
     at_once = max(cores // (workers or cores), 1)
@@ -139,7 +139,7 @@ def _crews(
 
 
 @contextmanager
-def _sweeping(*forgetful: Visits | Uploads) -> Iterator[None]:
+def _sweeping(*forgetful: Sessions | Uploads) -> Iterator[None]:
     """Look now and then for what is to be forgotten."""
     ended = threading.Event()
 

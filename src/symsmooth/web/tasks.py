@@ -1,4 +1,4 @@
-"""What is done to a visitor's picture: through the functions of the command line, hence its bits.
+"""What is done to a visitor's picture: through the same jobs as the command line, hence its bits.
 
 All of this is done in processes of ``workers``: they get what they need, write into folders, and
 return what came of it.
@@ -16,20 +16,21 @@ from typing import Any
 
 import numpy as np
 
-import symsmooth
-
-from ..cli import noise_report, seeing, work
-from ..cli.options import own_options
-from ..files import FileError, format_of, reading_at_most, write_image
-from ..files._claims import memory
-from ..files.stacks import cut
-from ..image import Array
-from ..methods import METHODS
+from .. import __version__
+from ..app import compare as comparing
+from ..app import jobs, noise_report
+from ..app.file_noise import estimate_file_noise, estimate_level, middle_slice, value_range
+from ..app.progress import announce_compilation, with_prefix
+from ..core.image import Array
+from ..io import FileError, format_of, limit_decoded_size, write_image
+from ..io.limits import memory
+from ..io.stacks import cut
+from ..methods import DEFAULT, METHODS
 from ..noise import White
-from ..views.compare import Comparison, Result, compare_page, look_page
-from ..views.display import display_range
-from .visits import Dropped, VisitError
-from .worker import Teller
+from ..reports.compare import Comparison, Result, compare_page, look_page
+from ..reports.display import display_range
+from .sessions import SessionError, Upload
+from .worker import Reporter
 
 PREVIEW = 448  # sides of the part that is done first
 UNPACKED = 4  # times the upload limit is what pixels may take in memory
@@ -43,7 +44,7 @@ _SUFFIXES = {"PNG": ".png", "JPEG": ".jpg", "BMP": ".bmp", "WEBP": ".webp",
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunRequest:
     """What the controls say."""
 
     method: str
@@ -52,54 +53,54 @@ class Asked:
     strength: float
     looking: str = ""  # where one looks: "zoom x y" of the viewer
 
-    def job(self, picture: Dropped, workers: int | None) -> work.Job:
+    def job(self, picture: Upload, workers: int | None) -> jobs.DenoiseJob:
         """Return it as the command line would; the noise is not estimated a second time."""
         if self.method not in METHODS:
-            raise VisitError(f"There is no method {self.method!r}.")
-        function = METHODS[self.method]
-        known = own_options(function)
-        options: dict[str, object] = {"quality": self.quality} if "--quality" in known else {}
+            raise SessionError(f"There is no method {self.method!r}.")
+        method = METHODS[self.method]
+        known = method.options
+        options: dict[str, object] = {"quality": self.quality} if "quality" in known else {}
         sigma = self.sigma
-        if sigma is None and "--noise" in known:
+        if sigma is None and "noise" in known:
             options["noise"] = picture.noise
         elif sigma is None:
             sigma = picture.sigma
-        if self.strength != 1.0 and "--strength" in known:
+        if self.strength != 1.0 and "strength" in known:
             options["strength"] = self.strength
         elif (
             self.strength != 1.0
         ):  # a method that does not know of it is told of more, or less, noise
             sigma = self.strength * (sigma or 0.0)
-        return work.Job(self.method, function, options, sigma, "auto", workers, seed=0)
+        return jobs.DenoiseJob(method, options, sigma, "auto", workers, seed=0)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunResult:
     """What came of a run: files in the folder it was given."""
 
-    told: str
+    message: str
     report: Path  # the page that is shown, to be taken home too
     result: Path | None = None
 
 
-def look(path: Path, most_bytes: int, teller: Teller) -> tuple[Dropped, Path]:
+def look(path: Path, max_bytes: int, reporter: Reporter) -> tuple[Upload, Path]:
     """Look into a file that was dropped: what it is, its noise; return that and a page of it."""
-    with reading_at_most(most_bytes):
-        images = work.open_file(path, "auto")
+    with limit_decoded_size(max_bytes):
+        images = jobs.open_file(path, "auto")
     stack = cut(images[0])
     _check_memory(images[0].pixels[stack.pieces[0]])
     path = _named_as_it_is(path, images[0].format)
-    pixels, _ = seeing.open_picture(path, "auto", None)
-    model, span = work.estimated_noise(images[0], stack), work.range_of(images[0])
-    white = model.sigma if isinstance(model, White) else work.noise_of(images[0], stack)
-    middle = work.middle_of(images[0], stack)
-    picture = Dropped(
+    pixels, _ = comparing.open_picture(path, "auto", None)
+    model, span = estimate_file_noise(images[0], stack), value_range(images[0])
+    white = model.sigma if isinstance(model, White) else estimate_level(images[0], stack)
+    middle = middle_slice(images[0], stack)
+    picture = Upload(
         path,
         white,
         model,
         noise_report.describe(model, middle, span, given=False, assumed=False),
         span,
-        f"{path.name}, {work.size_of(images[0], stack)}",
+        f"{path.name}, {jobs.describe_size(images[0], stack)}",
         (pixels.shape[0], pixels.shape[1]),
     )
     page = path.parent / "view.html"
@@ -107,23 +108,23 @@ def look(path: Path, most_bytes: int, teller: Teller) -> tuple[Dropped, Path]:
     return picture, page
 
 
-def look_at_reference(path: Path, most_bytes: int, teller: Teller) -> None:
+def look_at_reference(path: Path, max_bytes: int, reporter: Reporter) -> None:
     """Make sure that the picture without noise can be read."""
-    with reading_at_most(most_bytes):
-        seeing.open_picture(path, "auto", None)
+    with limit_decoded_size(max_bytes):
+        comparing.open_picture(path, "auto", None)
 
 
-def get_ready_to_look(folder: Path, teller: Teller) -> None:
+def get_ready_to_look(folder: Path, reporter: Reporter) -> None:
     """Load, and compile if need be, what looking at a picture takes."""
     with TemporaryDirectory(dir=folder) as name:
         path = Path(name) / "noise.tif"
         write_image(path, np.random.default_rng(0).normal(100.0, 20.0, (64, 64)).astype("f4"))
-        look(path, 2**20, teller)
+        look(path, 2**20, reporter)
 
 
-def get_ready_to_run(workers: int | None, teller: Teller) -> None:
+def get_ready_to_run(workers: int | None, reporter: Reporter) -> None:
     """Load, and compile if need be, what the default method takes."""
-    symsmooth.denoise(np.random.default_rng(0).normal(100.0, 20.0, (64, 64)), workers=workers)
+    METHODS[DEFAULT](np.random.default_rng(0).normal(100.0, 20.0, (64, 64)), workers=workers)
 
 
 def _check_memory(piece: Array) -> None:
@@ -142,33 +143,38 @@ def _named_as_it_is(path: Path, format: str) -> Path:
 
 
 def denoise(
-    picture: Dropped, asked: Asked, workers: int | None, folder: Path, teller: Teller
-) -> Outcome:
+    picture: Upload, asked: RunRequest, workers: int | None, folder: Path, reporter: Reporter
+) -> RunResult:
     """Denoise what one looks at and show it, then the whole file, into a folder."""
-    with work.telling_of_compilation(partial(teller.tell, "stage")):
+    with announce_compilation(partial(reporter.send, "stage")):
         job = asked.job(picture, workers)
-        noisy, told = seeing.open_picture(picture.path, "auto", None)
-        _preview(picture, asked, job, noisy, folder, teller)
+        noisy, part = comparing.open_picture(picture.path, "auto", None)
+        _preview(picture, asked, job, noisy, folder, reporter)
         target = folder / f"{picture.path.stem}-denoised{picture.path.suffix}"
-        report = work.denoise_file(picture.path, target, job, teller.progress)
-        denoised, _ = seeing.open_picture(target, "auto", None)
+        report = jobs.denoise_file(picture.path, target, job, reporter.progress)
+        denoised, _ = comparing.open_picture(target, "auto", None)
     assert report.noise is not None
     used = report.noise if asked.sigma is not None else picture.found
     result = Result(_label(job), denoised, report.seconds, report.noise.brief, report.parameters)
     facts = {
-        "Picture": seeing.describe(picture.path, noisy, told),
+        "Picture": comparing.describe(picture.path, noisy, part),
         "Noise": used.words,
-        "Version": f"symsmooth {symsmooth.__version__}",
+        "Version": f"symsmooth {__version__}",
         "Seed": str(job.seed),
     }
     timing = "this run on this machine, with reading and writing the file"
     found = replace(_comparison(picture, noisy, [result], facts), timing=timing)
-    page = _write(folder / f"{target.stem}.html", compare_page(found, teller.progress), teller)
-    return Outcome(f"Done in {report.seconds:.1f} s", page, target)
+    page = _write(folder / f"{target.stem}.html", compare_page(found, reporter.progress), reporter)
+    return RunResult(f"Done in {report.seconds:.1f} s", page, target)
 
 
 def _preview(
-    picture: Dropped, asked: Asked, job: work.Job, noisy: Array, folder: Path, teller: Teller
+    picture: Upload,
+    asked: RunRequest,
+    job: jobs.DenoiseJob,
+    noisy: Array,
+    folder: Path,
+    reporter: Reporter,
 ) -> None:
     """Denoise the part one looks at, if that is much less than the whole, and show it."""
     where = part_seen(asked.looking, noisy.shape[:2])
@@ -178,13 +184,13 @@ def _preview(
     options = dict(job.options)
     if not picture.noise.fits(part.shape if part.ndim == 3 else (*part.shape, 1)):
         options.pop("noise", None)
-    progress = work.within("the part you look at: ", teller.progress)
+    progress = with_prefix("the part you look at: ", reporter.progress)
     axis = -1 if noisy.ndim == 3 else None
-    denoised, _ = work.apply(replace(job, options=options), part, axis, job.sigma, progress)
+    denoised, _ = jobs.apply(replace(job, options=options), part, axis, job.sigma, progress)
     result = Result(_label(job), denoised, 0.0, "")
     found = replace(_comparison(picture, part, [result]), shown=display_range(noisy))
-    page = _write(folder / "part.html", look_page(found, _PART, teller.progress), teller)
-    teller.tell("part", page)
+    page = _write(folder / "part.html", look_page(found, _PART, reporter.progress), reporter)
+    reporter.send("part", page)
 
 
 def part_seen(
@@ -217,47 +223,47 @@ def part_seen(
 
 
 def compare(
-    picture: Dropped, reference: Path | None, names: Sequence[str], asked: Asked,
-    workers: int | None, folder: Path, teller: Teller,
-) -> Outcome:  # fmt: skip
+    picture: Upload, reference: Path | None, names: Sequence[str], asked: RunRequest,
+    workers: int | None, folder: Path, reporter: Reporter,
+) -> RunResult:  # fmt: skip
     """Put two to four methods side by side, on a page in a folder."""
-    chosen = seeing.parse_methods(",".join(names), lambda name: (name, METHODS[name]), METHODS)
+    chosen = [comparing.MethodChoice(name, METHODS[name], {}) for name in names]
     tuned = [_tuned(each, asked) for each in chosen]
 
-    with work.telling_of_compilation(partial(teller.tell, "stage")):
-        text = seeing.compare(
+    with announce_compilation(partial(reporter.send, "stage")):
+        text = comparing.compare(
             picture.path, reference, tuned, sigma=asked.sigma, channel_axis="auto", piece=None,
-            workers=workers, seed=0, progress=teller.progress, strength=asked.strength,
+            workers=workers, seed=0, progress=reporter.progress, strength=asked.strength,
         )  # fmt: skip
-    page = _write(folder / f"{picture.path.stem}-compared.html", text, teller)
-    return Outcome(f"Compared {len(names)} methods in {teller.seconds:.1f} s", page)
+    page = _write(folder / f"{picture.path.stem}-compared.html", text, reporter)
+    return RunResult(f"Compared {len(names)} methods in {reporter.seconds:.1f} s", page)
 
 
-def _tuned(each: seeing.Asked, asked: Asked) -> seeing.Asked:
+def _tuned(each: comparing.MethodChoice, asked: RunRequest) -> comparing.MethodChoice:
     """Return a method with the quality and strength that the controls say, if it knows of them."""
-    known, options, label = own_options(each.function), dict(each.options), each.label
-    if "--quality" in known:
+    known, options, label = each.method.options, dict(each.options), each.label
+    if "quality" in known:
         options["quality"], label = asked.quality, f"{label}:{asked.quality}"
-    if "--strength" in known and asked.strength != 1.0:
+    if "strength" in known and asked.strength != 1.0:
         options["strength"] = asked.strength
     return replace(each, label=label, options=options)
 
 
-def _label(job: work.Job) -> str:
+def _label(job: jobs.DenoiseJob) -> str:
     quality = job.options.get("quality")
-    return job.method if quality is None else f"{job.method}:{quality}"
+    return job.method.name if quality is None else f"{job.method.name}:{quality}"
 
 
 def _comparison(
-    picture: Dropped, noisy: Array, results: Sequence[Result], facts: Any = None
+    picture: Upload, noisy: Array, results: Sequence[Result], facts: Any = None
 ) -> Comparison:
     peak = picture.reach or 1.0
     level = picture.found.level
     return Comparison(picture.path.name, noisy, level, peak, results, None, facts or {})
 
 
-def _write(page: Path, text: str, teller: Teller) -> Path:
+def _write(page: Path, text: str, reporter: Reporter) -> Path:
     """Write a page, unless the work is to stop: this is the last chance to."""
-    teller.progress("drawing", 1, 1)
+    reporter.progress("drawing", 1, 1)
     page.write_text(text, "utf-8")
     return page

@@ -1,4 +1,4 @@
-"""What visitors send: taken in here, known by a random token, given to the visit of its sender alone.
+"""What visitors send: taken in here, known by a random token, given to the session of its sender alone.
 
 A file is what this server has written itself, on the same disk and inode; a name opens nothing.  What
 is not asked for soon is deleted, so is what does not arrive whole.
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .visits import VisitError
+from .sessions import SessionError
 
 SPARE = 2**16  # bytes a request may have beyond the file in it
 _LOST = "The upload did not arrive; please drop the picture again."
@@ -39,7 +39,7 @@ class RefusedError(Exception):
 class Limits:
     """How much may be sent."""
 
-    most_bytes: int  # of a file
+    max_bytes: int  # of a file
     at_once: int = 128  # uploads under way, in all
     of_address: int = 64  # the same from one address
     of_owner: int = 4  # files of one visitor that are under way or wait to be asked for
@@ -49,12 +49,12 @@ class Limits:
 
     @property
     def of_visit(self) -> int:
-        """Bytes on disk of one visit: pictures, unpacked results and pages."""
-        return 8 * self.most_bytes + 2**26
+        """Bytes on disk of one session: pictures, unpacked results and pages."""
+        return 8 * self.max_bytes + 2**26
 
     @property
     def in_all(self) -> int:
-        """Bytes on disk of all visits."""
+        """Bytes on disk of all sessions."""
         return 16 * self.of_visit
 
 
@@ -79,7 +79,7 @@ class Uploads:
     folder : path
         Where they are kept.
     limits : Limits
-    most_on_disk : int
+    max_on_disk : int
         Bytes that all files below the folder's parent may take.
     clock : function
         Returns seconds.
@@ -89,14 +89,14 @@ class Uploads:
         self,
         folder: Path,
         limits: Limits,
-        most_on_disk: int | None = None,
+        max_on_disk: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.limits = limits
         self._folder, self._clock = folder, clock
         self._folder.chmod(0o700)
         free = shutil.disk_usage(folder).free
-        self._most = min(limits.in_all, free // 2) if most_on_disk is None else most_on_disk
+        self._most = min(limits.in_all, free // 2) if max_on_disk is None else max_on_disk
         self._uploads: dict[str, _Upload] = {}
         self._ids: set[tuple[str, str]] = (
             set()
@@ -186,8 +186,8 @@ class Uploads:
         if len(sent) != 1:
             raise RefusedError(400, "Send one file at a time.")
         source = sent[0].file
-        if source.seek(0, os.SEEK_END) > self.limits.most_bytes:
-            most = f"{self.limits.most_bytes / 2**20:.4g} MB"
+        if source.seek(0, os.SEEK_END) > self.limits.max_bytes:
+            most = f"{self.limits.max_bytes / 2**20:.4g} MB"
             raise RefusedError(413, f"The file exceeds the maximum allowed size, {most}.")
         source.seek(0)
         upload.name = sent[0].filename or "picture"
@@ -220,29 +220,29 @@ class Uploads:
         with self._lock:
             upload = self._uploads.get(token) if isinstance(token, str) else None
             if upload is None or upload.path is None or upload.owner != owner:
-                raise VisitError(_LOST)
+                raise SessionError(_LOST)
             del self._uploads[str(token)]
         path = upload.path
         try:
             found = path.lstat()
             same = (found.st_dev, found.st_ino) == upload.identity
             if not stat.S_ISREG(found.st_mode) or not same:
-                raise VisitError(_LOST)
+                raise SessionError(_LOST)
             target = place(upload.name)
             os.replace(path, target)
         except OSError as error:
-            raise VisitError(_LOST) from error
+            raise SessionError(_LOST) from error
         finally:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
         return target
 
     def check_room(self, visiting: Path) -> None:
-        """Refuse more work for a visit whose files, or all files, take too much of the disk."""
+        """Refuse more work for a session whose files, or all files, take too much of the disk."""
         if bytes_in(visiting) > self.limits.of_visit:
-            raise VisitError("Your pictures take too much room; reload the page to begin anew.")
+            raise SessionError("Your pictures take too much room; reload the page to begin anew.")
         if bytes_in(self._folder.parent) > self._most:
-            raise VisitError(_FULL)
+            raise SessionError(_FULL)
 
     def _forget(self, token: str) -> None:
         with self._lock:

@@ -18,12 +18,12 @@ import traceback
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-from ..tiles import Cancelled
+from ..core.parallel import Cancelled
 
 _TELL = 0.05  # seconds between two news of progress
 
 
-class Teller:
+class Reporter:
     """How work tells how far it is, and learns that it is to stop."""
 
     def __init__(self, number: int, say: Any, stopped: set[int]) -> None:
@@ -44,9 +44,9 @@ class Teller:
         now = time.perf_counter()
         if stage != self._stage or now - self._last > _TELL:
             self._stage, self._last = stage, now
-            self.tell("progress", stage, done, total)
+            self.send("progress", stage, done, total)
 
-    def tell(self, kind: str, *news: Any) -> None:
+    def send(self, kind: str, *news: Any) -> None:
         """Tell something else."""
         self._say(self._number, kind, *news)
 
@@ -54,7 +54,7 @@ class Teller:
 def main(memory: int) -> None:
     """Work until nobody asks."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when it ends
-    heard = sys.stdin.buffer
+    incoming = sys.stdin.buffer
     said: BinaryIO = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
     calls: queue.SimpleQueue[tuple[int, Any, tuple[Any, ...]]] = queue.SimpleQueue()
@@ -64,7 +64,7 @@ def main(memory: int) -> None:
     def listen() -> None:
         while True:
             try:
-                word, number, *rest = pickle.load(heard)
+                word, number, *rest = pickle.load(incoming)
             except BaseException:  # the server has ended
                 os._exit(0)
             if word == "stop":
@@ -82,7 +82,7 @@ def main(memory: int) -> None:
         number, work, arguments = calls.get()
         try:
             limit_memory(memory)
-            say(number, "done", work(*arguments, Teller(number, say, stopped)))
+            say(number, "done", work(*arguments, Reporter(number, say, stopped)))
         except Cancelled as error:
             say(number, "failed", "Cancelled", str(error), "")
         except (ValueError, TypeError, OSError, MemoryError) as error:

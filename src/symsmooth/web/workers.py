@@ -20,18 +20,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from ..tiles import Cancelled
-from .visits import VisitError
+from ..core.parallel import Cancelled
+from .sessions import SessionError
 
 _TICK = 0.05  # seconds between two looks at whether the work is to stop
 _PATIENCE = 1.0  # seconds in which it stops by itself once asked to
 _START = "import sys; sys.path[:] = {path!r}; from symsmooth.web.worker import main; main({memory})"
 _LOG = logging.getLogger(__name__)
 
-Hear = Callable[..., object]  # called with what kind of news it is, and the news
+OnMessage = Callable[..., object]  # called with what kind of news it is, and the news
 
 
-class WorkError(VisitError):
+class WorkError(SessionError):
     """What went wrong in a worker and is the visitor's to know."""
 
 
@@ -52,14 +52,14 @@ class Worker:
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
-        with self._process.stdout as heard, suppress(EOFError, OSError, pickle.UnpicklingError):
+        with self._process.stdout as incoming, suppress(EOFError, OSError, pickle.UnpicklingError):
             while True:
-                self._news.put(pickle.load(heard))
+                self._news.put(pickle.load(incoming))
         self._news.put(None)
 
     def _say(self, *words: Any) -> None:
         assert self._process.stdin is not None
-        with suppress(OSError):  # it has died: told by the end of what is heard from it
+        with suppress(OSError):  # it has died: told by the end of what comes from it
             pickle.dump(words, self._process.stdin)
             self._process.stdin.flush()
 
@@ -81,7 +81,7 @@ class Worker:
         work: Callable[..., Any],
         arguments: tuple[Any, ...],
         seconds: float | None = None,
-        hear: Hear | None = None,
+        on_message: OnMessage | None = None,
         stopping: Callable[[], bool] = lambda: False,
     ) -> Any:
         """Have ``work`` done and return what comes of it; a worker that does not stop is killed.
@@ -89,10 +89,10 @@ class Worker:
         Parameters
         ----------
         work : function of a module
-            Called in the process with ``arguments`` and, last, a :class:`worker.Teller`.
+            Called in the process with ``arguments`` and, last, a :class:`worker.Reporter`.
         seconds : float or None
             How long it may take.
-        hear : function or None
+        on_message : function or None
             Told what the work tells.
         stopping : function
             Whether the work is to end.
@@ -127,8 +127,8 @@ class Worker:
                     return rest[0]
                 if kind == "failed":
                     _raise(*rest)
-                if hear is not None:
-                    hear(kind, *rest)
+                if on_message is not None:
+                    on_message(kind, *rest)
             now = time.monotonic()
             if last is None and stopping():
                 last = now + _PATIENCE
@@ -164,7 +164,7 @@ class Workers:
     memory : int
         Bytes that the work of each may take.
     warm : function of a module, or None
-        Called once in each with a Teller, so that the first visitor need not wait for it.
+        Called once in each with a Reporter, so that the first visitor need not wait for it.
     """
 
     def __init__(
@@ -212,13 +212,13 @@ class Workers:
         work: Callable[..., Any],
         *arguments: Any,
         seconds: float | None = None,
-        hear: Hear | None = None,
+        on_message: OnMessage | None = None,
         stopping: Callable[[], bool] = lambda: False,
     ) -> Any:
         """Have something done by the next worker that is free; see :meth:`Worker.call`."""
         worker = self._take(stopping)
         try:
-            return worker.call(work, arguments, seconds, hear, stopping)
+            return worker.call(work, arguments, seconds, on_message, stopping)
         finally:
             self._give_back(worker)
 

@@ -1,0 +1,43 @@
+from .baselines.bm3d import denoise_bm3d
+from .baselines.epll import denoise_epll
+from .baselines.glide import denoise_glide
+from .baselines.nl_bayes import denoise_nl_bayes
+from .baselines.ple import denoise_ple
+from .core.parallel import Cancelled, stop_when
+from .dask import denoise_blocks
+from .filters.filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
+from .gsfw.denoise import DenoiseResult, denoise, fit_denoise
+from .gsfw.gsfw import GSFWResult, denoise_gsfw, fit_gsfw
+from .methods import METHODS
+from .mixture.gsf import GSFResult, denoise_gsf, fit_gsf
+from .noise import estimate_noise, estimate_sigma
+
+__version__: str
+
+__all__ = [
+    "METHODS",
+    "Cancelled",
+    "DenoiseResult",
+    "GSFResult",
+    "GSFWResult",
+    "__version__",
+    "denoise",
+    "denoise_bilateral",
+    "denoise_blocks",
+    "denoise_bm3d",
+    "denoise_epll",
+    "denoise_gaussian",
+    "denoise_glide",
+    "denoise_gsf",
+    "denoise_gsfw",
+    "denoise_lark",
+    "denoise_nl_bayes",
+    "denoise_nlm",
+    "denoise_ple",
+    "estimate_noise",
+    "estimate_sigma",
+    "fit_denoise",
+    "fit_gsf",
+    "fit_gsfw",
+    "stop_when",
+]

@@ -1,0 +1,138 @@
+"""Many files: which, where to, what was done already, several at a time."""
+
+from __future__ import annotations
+
+import glob
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from .errors import UsageError
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class OutputPlan:
+    """Where inputs go, in their order, and the outputs that were there already."""
+
+    targets: dict[Path, Path]
+    done: list[Path]
+
+
+def plan_outputs(
+    names: Sequence[str], out: str, overwrite: bool, resume: bool = False
+) -> OutputPlan:
+    """Say where each input goes; refuse, before any work, what would destroy a file.
+
+    Files that a pattern finds keep their folders below its fixed part: ``in/**/*.tif`` with
+    ``-o out/`` sends ``in/a/b.tif`` to ``out/a/b.tif``.
+    """
+    if not names:
+        raise UsageError("no input file is given")
+    found = [pair for name in names for pair in expand(name, Path(out))]
+    is_folder = is_folder_name(out)
+    if len(found) > 1 and not is_folder:
+        raise UsageError(f"-o {out} must be a folder (existing, or ending in /) for several files")
+    plan = OutputPlan({}, [])
+    taken: set[Path] = set()
+    for source, below in found:
+        target = Path(out) / below if is_folder else Path(out)
+        if source in plan.targets:
+            continue
+        if target in taken:
+            raise UsageError(f"two inputs would be written to {target}; use two folders")
+        taken.add(target)
+        if target.exists() and not overwrite:
+            is_input = source.exists() and target.samefile(source)
+            if resume and not is_input:
+                plan.done.append(target)
+                continue
+            what = "is the input itself" if is_input else "exists"
+            raise UsageError(
+                f"{target} {what}; give another -o, --overwrite to replace it, or --resume to skip it"
+            )
+        plan.targets[source] = target
+    if is_folder:
+        try:
+            Path(out).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"-o {out} cannot be made: {error.strerror}") from error
+    return plan
+
+
+def is_folder_name(out: str) -> bool:
+    """Whether outputs go into a folder of this name; a Zarr is a folder but also a file."""
+    if out.endswith(("/", os.sep)):
+        return True
+    return Path(out).is_dir() and Path(out).suffix.lower() != ".zarr"
+
+
+def expand(name: str, out: Path | None = None) -> Iterator[tuple[Path, Path]]:
+    """Yield the files a name or pattern stands for, each with its place below the output folder.
+
+    What is inside a Zarr is no file of its own; what is in the output folder is no input.
+    """
+    if os.path.lexists(name) or not glob.has_magic(name):
+        yield Path(name), Path(Path(name).name)
+        return
+    parts = Path(name).parts
+    fixed = next(i for i, part in enumerate(parts) if glob.has_magic(part))
+    root = Path(*parts[:fixed])
+    kept = 0
+    for path in map(Path, sorted(glob.glob(name, recursive=True))):
+        below = path.relative_to(root)
+        in_zarr = any(parent.suffix.lower() == ".zarr" for parent in below.parents)
+        is_file = path.is_file() or path.suffix.lower() == ".zarr"
+        if is_file and not in_zarr and not _inside(path, out):
+            kept += 1
+            yield path, below
+    if not kept:
+        raise UsageError(f"no file matches {name}")
+
+
+def _inside(path: Path, folder: Path | None) -> bool:
+    """Whether a file lies in the output folder."""
+    return folder is not None and folder.is_dir() and folder.resolve() in path.resolve().parents
+
+
+def run(
+    sources: Sequence[Path], work_on: Callable[[Path], Result], jobs: int, stop: threading.Event
+) -> Iterator[tuple[Path, Result | Exception]]:
+    """Yield what became of each file, in order; at most ``jobs`` of them are in memory at a time.
+
+    Ctrl-C sets ``stop``, which the work is expected to heed.
+    """
+    if jobs == 1 or len(sources) < 2:
+        for source in sources:
+            yield source, _outcome(work_on, source)
+        return
+    waiting: deque[tuple[Path, Future[Result | Exception]]] = deque()
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            for source in sources:
+                waiting.append((source, pool.submit(_outcome, work_on, source)))
+                if len(waiting) > jobs:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            while waiting:
+                first, future = waiting.popleft()
+                yield first, future.result()
+        except BaseException:
+            stop.set()
+            for _, future in waiting:
+                future.cancel()
+            raise
+
+
+def _outcome(work_on: Callable[[Path], Result], source: Path) -> Result | Exception:
+    """Return a result, or the exception that came instead."""
+    try:
+        return work_on(source)
+    except Exception as error:
+        return error

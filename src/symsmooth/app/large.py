@@ -1,0 +1,234 @@
+"""Files that are large: box by box from file to file, in this process or on a dask cluster.
+
+A box is denoised with a halo and cross-faded with its neighbours (see ``blocks``); whole boxes are
+written, in the order of the image.  The target has a hidden name and a log until it is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .boxes import BoxPlan, picture_in
+from .cluster import connected
+from .errors import UsageError
+from .file_noise import value_range
+from .jobs import DenoiseJob, Outcome, describe_noise
+from .noise_report import NoiseDescription, find_warnings
+from .progress import Progress, with_prefix
+
+if TYPE_CHECKING:
+    from ..core.blocks import Box, Index
+    from ..dask import BlockTask, GlobalStats
+    from ..io import ImageFile
+    from ..io.regions import Source, Target
+    from ..io.stacks import Stack
+
+_LARGE = 2**28  # bytes of pixels from which an image is taken box by box
+_IN_PIECES = ("TIFF", "ZARR", "NPY")
+
+
+@dataclass(frozen=True)
+class BoxOptions:
+    """BoxOptions the boxes are done."""
+
+    resume: bool
+    scheduler: str
+    notify: Callable[[str], object]
+
+
+@contextmanager
+def open_large(path: Path, target: Path, scheduler: str) -> Iterator[Source | None]:
+    """Open a file to be taken box by box; None if it is small, or cannot be read or written so."""
+    from ..io import FileError, format_of
+    from ..io.regions import open_source
+
+    if scheduler and format_of(target) != "ZARR":
+        raise UsageError(f"a cluster writes Zarr; -o must end in .zarr, got {target}")
+    try:
+        source = open_source(path.resolve()) if format_of(target) in _IN_PIECES else None
+    except FileError:
+        if scheduler:
+            raise
+        source = None  # read whole, or refused there
+    try:
+        small = source is not None and not scheduler and source.nbytes <= _LARGE
+        yield None if small else source
+    finally:
+        if source is not None:
+            source.close()
+
+
+def denoise_boxes(
+    source: Source, target: Path, job: DenoiseJob, progress: Progress | None, how: BoxOptions
+) -> Outcome:
+    """Survey the whole once, then denoise box by box; memory does not grow with the image's height."""
+    from .. import __version__
+    from ..io import check_writable
+    from ..io.regions import create_target
+
+    begun = time.perf_counter()
+    image, stack = _like(source, job)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    check_writable(target, image)
+    with connected(how.scheduler) as client:
+        plan = _plan(source, target, image, stack, job, bool(how.scheduler))
+        noise = plan.stats.noise
+        with create_target(
+            target.resolve(), source, resume=how.resume, keep=True, key=plan.key
+        ) as result:
+            boxes = plan.grid.indices
+            todo = [index for index in boxes if not result.is_done(plan.grid.inner(index))]
+            with _reporting_kept_boxes(result, len(boxes), how):
+                if client is None:
+                    _run_here(plan, result, todo, progress)
+                else:
+                    client.run(plan, result, todo, progress)
+                result.finish(
+                    f"symsmooth {__version__}: {job.method.name}, noise {noise}, in boxes"
+                )
+    found, warnings = _describe_noise(plan, job)
+    chosen = {name: value for name, value in job.options.items() if name != "noise"}
+    parameters = {**chosen, "boxes": len(boxes)}
+    seconds = time.perf_counter() - begun
+    return Outcome(source.path, target, image, stack, 1, job, found, parameters, warnings, seconds)
+
+
+def _describe_noise(plan: BoxPlan, job: DenoiseJob) -> tuple[NoiseDescription | None, list[str]]:
+    """Say what noise was found in the windows that were looked at, and what is doubtful."""
+    from ..io import ImageFile
+    from ..noise import NoiseModel, White
+
+    if not job.method.removes_noise:
+        return None, []
+    noise, pixels = plan.stats.noise, plan.stats.sample.original
+    model = noise if isinstance(noise, NoiseModel) else White(float(noise))
+    span = value_range(ImageFile(pixels, None, None, "NPY"))
+    found = describe_noise(job, model, pixels, span)
+    return found, find_warnings(found, pixels, span, found.level, job.sigma)
+
+
+@contextmanager
+def _reporting_kept_boxes(target: Target, n_boxes: int, how: BoxOptions) -> Iterator[None]:
+    """Say, if it ends early, that it can be gone on with; before the first box nothing is kept.
+
+    Unless workers of a cluster, who hear later that it is over, may be writing one.
+    """
+    try:
+        yield
+    except BaseException:
+        done = target.n_done
+        if done == 0 and not how.scheduler:
+            target.abandon()
+            raise
+        how.notify(f"{done} of {n_boxes} boxes are done and kept; add --resume to go on from there")
+        raise
+
+
+def _like(source: Source, job: DenoiseJob) -> tuple[ImageFile, Stack]:
+    """Return what the file would be if it were read (pixels take no memory), and how it is cut."""
+    import numpy as np
+
+    from ..io import ImageFile
+    from ..io.stacks import cut
+
+    pixels = np.broadcast_to(np.zeros((), source.dtype), source.shape)
+    image = ImageFile(pixels, source.channel_axis, None, source.format, source.details, source.axes)
+    if job.channel_axis != "auto":
+        image = image.with_channels(job.channel_axis)
+    return image, cut(image, job.third)
+
+
+def _plan(
+    source: Source, target: Path, image: ImageFile, stack: Stack, job: DenoiseJob, remote: bool
+) -> BoxPlan:
+    """Say how the image is cut into boxes and look at it."""
+    from .. import __version__
+    from ..core.blocks import make_grid
+    from ..dask import BlockTask
+    from ..io.regions import target_chunks
+
+    whole = [isinstance(part, slice) for part in stack.pieces[0]]
+    plain = tuple(axis for axis, kept in enumerate(whole) if not kept)
+    joint = () if image.channel_axis is None else (image.channel_axis % len(whole),)
+    spatial = [axis for axis, kept in enumerate(whole) if kept and axis not in joint]
+    chunks = list(target_chunks(target, source))
+    if target.suffix.lower() != ".zarr":  # boxes may share strips and tiles: one process writes
+        chunks = [n if n <= 512 else 1 for n in chunks]
+    elif remote and any(chunks[axis] > 1 for axis in plain):
+        raise UsageError(f"{source.path}: its chunks span several pictures; store each in its own")
+    options = dict(job.options)
+    if "workers" in job.method.accepts:
+        options["workers"] = job.workers or (1 if remote else None)
+    grid = make_grid(source.shape, chunks, spatial, joint)
+    task = BlockTask(job.method, options, stack.channel_axis, job.seed, job.sigma)
+    if not job.method.removes_noise:
+        task = replace(task, sigma=0.0)
+    colours = slice(None, -1) if _has_alpha(source) else slice(None)
+    stats = _survey(source, task, spatial, plain, colours)
+    key = {
+        "version": __version__, "method": job.method.name, "options": repr(sorted(job.options.items())),
+        "noise": str(stats.noise), "seed": job.seed, "input": _state(source.path),
+        "grid": [grid.edges, grid.halo], "axes": [plain, joint],
+    }  # fmt: skip
+    return BoxPlan(source, task, stats, grid, plain, colours, json.dumps(key))
+
+
+def _state(path: Path) -> list[object]:
+    """Return what changes when a file, or anything in a Zarr, is written again."""
+    files = (
+        [path] if path.is_file() else [Path(a) / f for a, _, names in os.walk(path) for f in names]
+    )
+    stats = [file.stat() for file in files]
+    newest = max((stat.st_mtime_ns for stat in stats), default=0)
+    return [str(path), len(files), sum(stat.st_size for stat in stats), newest]
+
+
+def _has_alpha(source: Source) -> bool:
+    """Whether the last sample of a TIFF is opacity."""
+    series = source.details.get("series")
+    if series is None or "S" not in source.axes:
+        return False
+    extra = tuple(int(kind) for kind in series.keyframe.extrasamples)
+    return len(extra) == 1 and extra[0] in (1, 2)
+
+
+def _survey(
+    source: Source, task: BlockTask, spatial: list[int], plain: tuple[int, ...], colours: slice
+) -> GlobalStats:
+    """Look at windows of the file, sixteen at most."""
+    from ..core.blocks import mosaic, windows
+
+    def seen(box: Box) -> Any:
+        return picture_in(source.read(box), plain, task.channel_axis, colours)
+
+    parts = [seen(box) for box in windows(source.shape, spatial, plain)]
+    plane = [axis for axis in range(parts[0].ndim) if axis != task.channel_axis][-2:]
+    return task.survey(mosaic(parts, (plane[0], plane[1])))
+
+
+def _run_here(plan: BoxPlan, target: Target, todo: list[Index], progress: Progress | None) -> None:
+    """Do the boxes in this process, in order; outer boxes are kept until no box needs them."""
+    neighbours = plan.grid.neighbours
+    uses: dict[Index, int] = {}
+    for index in todo:
+        for other in neighbours(index):
+            uses[other] = uses.get(other, 0) + 1
+    total, begun, kept = len(uses), 0, {}
+    for index in todo:
+        for other in neighbours(index):
+            if other not in kept:
+                begun += 1
+                report = progress and with_prefix(f"box {begun} of {total}: ", progress)
+                kept[other] = plan.outer(other, report)
+        plan.write(target, index, [kept[other] for other in neighbours(index)])
+        for other in neighbours(index):
+            uses[other] -= 1
+            if not uses[other]:
+                del kept[other]

@@ -1,0 +1,142 @@
+"""The noise that was found, or given, in plain words, and what looks doubtful about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..noise import NoiseModel
+
+_NOTHING = 2e-4  # of the range: 0.05 grey levels of 255
+_MANY = 0.1  # of the pixels have exactly one value at an end of the range
+
+
+@dataclass(frozen=True)
+class NoiseDescription:
+    """NoiseDescription in words, and as fields for a script."""
+
+    words: str  # "white noise, about 5.2 of 255"
+    brief: str  # "white, 5.2"
+    detail: str  # the model with all its numbers
+    fields: Mapping[str, object]
+
+    @property
+    def level(self) -> float:
+        """Its standard deviation in the image's units; at the median pixel if it depends on them."""
+        level = self.fields["level"]
+        assert isinstance(level, float)
+        return level
+
+
+def describe(
+    model: NoiseModel, pixels: Any, span: float, *, given: bool, assumed: bool
+) -> NoiseDescription:
+    """Say what a model is.
+
+    Parameters
+    ----------
+    model : NoiseModel
+    pixels : ndarray
+        Of the image, or a sample of it.
+    span : float
+        How far apart pixels can be.
+    given : bool
+        Whether the user said so.
+    assumed : bool
+        Whether the method knows of no other noise.
+    """
+    kind, level, more = _kind_and_level(model, pixels)
+    fields = {"kind": model.kind, "level": level, "estimated": not given, **more}
+    amount = f"{level:.3g} of {span:.6g}" if span else f"{level:.3g}"
+    if level == 0.0 and not given:
+        return NoiseDescription("no noise found", "none", str(model), fields)
+    if given:
+        return NoiseDescription(
+            f"{kind} noise, {amount} (given)", f"{kind}, {level:.4g}", str(model), fields
+        )
+    words = f"{kind} noise, about {amount}"
+    if model.kind == "poisson-gaussian":
+        words = f"{kind} noise, {_line(model)}, about {amount} at the median pixel"
+    elif model.kind == "uneven":
+        words += " (it differs from channel to channel)"
+    elif assumed:
+        words = f"taken as {words}"
+    return NoiseDescription(words, f"{kind}, {level:.4g}", str(model), fields)
+
+
+def _kind_and_level(model: Any, pixels: Any) -> tuple[str, float, dict[str, object]]:
+    """Return a model's kind in plain words, its level and what else it has."""
+    import numpy as np
+
+    from ..noise.spectrum import coarseness
+
+    if model.kind == "correlated":
+        levels = np.sqrt(model.variances.mean(axis=(1, 2)))
+        more = {"levels": levels.tolist(), "coarseness": float(coarseness(model.variances))}
+        return "coarse (correlated)", float(model.sigma), more
+    if model.kind == "poisson-gaussian":
+        middle = float(np.median(pixels[np.isfinite(pixels)]))
+        line = np.array(model.gain) * middle + np.array(model.offset)
+        more = {"gain": list(map(float, model.gain)), "offset": list(map(float, model.offset))}
+        return "photon (Poisson)", float(np.sqrt(np.maximum(line, 0.0).mean())), more
+    if model.kind == "uneven":
+        level = float(np.sqrt(np.mean(np.square(model.levels, dtype=np.float64))))
+        return "white", level, {"levels": model.levels.tolist()}
+    return "white", float(model.sigma), {}
+
+
+def _line(model: Any) -> str:
+    """Return how the variance of photon noise grows, the mean of the channels."""
+    gain = sum(model.gain) / len(model.gain)
+    offset = sum(model.offset) / len(model.offset)
+    return f"variance {gain:.3g} x signal {'-' if offset < 0 else '+'} {abs(offset):.3g}"
+
+
+def find_warnings(
+    noise: NoiseDescription, pixels: Any, span: float, removed: float, sigma: float | None
+) -> list[str]:
+    """Return what the user should be asked or told, one line each.
+
+    Parameters
+    ----------
+    noise : Noise
+    pixels : ndarray
+        Of the image, or a sample of it.
+    span : float
+        How far apart pixels can be.
+    removed : float
+        Root mean square of the change.
+    sigma : float or None
+        As given by the user.
+    """
+    import numpy as np
+
+    from ..noise.level import question_units
+
+    if sigma is not None:
+        question = question_units(pixels, sigma)
+        return [question] if question else []
+    known = pixels[np.isfinite(pixels)]
+    if not known.size or known.min() == known.max() or removed >= _NOTHING * span:
+        return []
+    found = "no noise was found" if noise.level == 0.0 else f"{noise.words} was found"
+    return [
+        f"almost nothing was removed: {found}{_why(known)}; "
+        f"if you see noise, give its level, such as --sigma {0.02 * span:.2g}"
+    ]
+
+
+def _why(known: Any) -> str:
+    """Return why noise may be hidden: many pixels at an end of the range, where there is none."""
+    value, share = max(
+        ((end, float((known == end).mean())) for end in (known.min(), known.max())),
+        key=lambda found: found[1],
+    )
+    if share < _MANY:
+        return ""
+    return (
+        f", {share:.0%} of the pixels are exactly {value:g} (empty or saturated: no noise is seen "
+        "there, so cut such parts away)"
+    )

@@ -1,0 +1,122 @@
+"""``symsmooth compare``, ``explain`` and ``demo``: pictures to look at."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..app import compare as comparing
+from ..app import explain as explaining
+from ..app.errors import UsageError
+from ..app.progress import announce_compilation
+from .arguments import Axis, OneFile, Overwrite, Page, Seed, Sigma, Slice, Workers, check_sigma
+from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
+from .options import parse_channel_axis, parse_methods
+
+DEMO_FOLDER = Path("symsmooth-demo")
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option("-o", "--out", metavar="DIR", help="Folder of the pictures.")
+    ] = DEMO_FOLDER,
+    overwrite: Overwrite = False,
+) -> None:
+    """Compare NLM, NLM with column normalisation, GSF and the default method on one picture."""
+    from ..app.demo import FILES, run_demo
+
+    with handling_errors():
+        present = [name for name in FILES if (out / name).exists()]
+        if present and not overwrite and out != DEMO_FOLDER:
+            raise UsageError(f"{out / present[0]} exists; give --overwrite or another -o")
+        try:
+            with (
+                announce_compilation(lambda text: echo(f"symsmooth: {text}", err=True)),
+                progress_bar("demo", sys.stderr.isatty()) as progress,
+            ):
+                panels = run_demo(out, progress)
+        except Exception as error:
+            raise typer.Exit(print_error(error_message(error), 1)) from error
+        for panel in panels:
+            time_taken = "" if panel.seconds is None else f"{panel.seconds:6.1f} s"
+            echo(f"{panel.label:<14}{panel.psnr:6.2f} dB {time_taken}")
+        echo(f"the pictures are in {out}; {out / FILES[-1]} shows them side by side")
+
+
+def compare(
+    source: OneFile,
+    out: Page,
+    reference: Annotated[
+        Path | None, typer.Option(metavar="CLEAN", help="The picture without noise, if known.")
+    ] = None,
+    methods: Annotated[
+        str, typer.Option(metavar="A,B,...", help="Such as denoise:fast,nlm:sinkhorn-iters=1,bm3d.")
+    ] = "",
+    sigma: Sigma = None,
+    channel_axis: Axis = "auto",
+    piece: Slice = None,
+    workers: Workers = None,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Compare methods on a picture: one HTML file with divider, zoom, method noise and numbers."""
+    with _writing_a_page(out, sigma, overwrite):
+        asked = parse_methods(methods)
+        axis = parse_channel_axis(channel_axis)
+        with progress_bar(source.name, sys.stderr.isatty()) as progress:
+            text = comparing.compare(
+                source, reference, asked, sigma=sigma, channel_axis=axis, piece=piece,
+                workers=workers, seed=seed, progress=progress, warn=print_warning,
+            )  # fmt: skip
+        comparing.save(out, text)
+
+
+def explain(
+    source: OneFile,
+    out: Page,
+    sigma: Sigma = None,
+    side: Annotated[
+        int,
+        typer.Option(
+            min=16, max=1024, help="Learn from the busiest part of so many pixels a side."
+        ),
+    ] = 384,
+    channel_axis: Axis = "auto",
+    piece: Slice = None,
+    workers: Workers = None,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Show what the paper's mixture learns from a picture: clusters, neighbours, k and lambda."""
+    from ..mixture.figures import require_matplotlib
+
+    with _writing_a_page(out, sigma, overwrite):
+        require_matplotlib()
+        axis = parse_channel_axis(channel_axis)
+        with progress_bar(source.name, sys.stderr.isatty()) as progress:
+            text = explaining.explain(
+                source, sigma=sigma, channel_axis=axis, piece=piece, side=side,
+                workers=workers, seed=seed, progress=progress, warn=print_warning,
+            )  # fmt: skip
+        comparing.save(out, text)
+
+
+@contextmanager
+def _writing_a_page(out: Path, sigma: float | None, overwrite: bool) -> Iterator[None]:
+    """Check what is asked for; whatever goes wrong is one line; tell where the page is."""
+    with handling_errors():
+        check_sigma(sigma)
+        comparing.check_target(out, overwrite)
+        try:
+            with announce_compilation(lambda text: echo(f"symsmooth: {text}", err=True)):
+                yield
+        except UsageError:
+            raise
+        except (ValueError, TypeError, OSError, MemoryError) as error:
+            raise typer.Exit(print_error(error_message(error), 1)) from error
+        echo(f"the page is {out}, {out.stat().st_size / 1e6:.1f} MB")

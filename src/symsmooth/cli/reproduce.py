@@ -1,0 +1,141 @@
+"""``symsmooth reproduce``: progress with the time left, and how it ends."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..app.errors import UsageError
+from .console import echo, error_message, handling_errors, print_error
+
+if TYPE_CHECKING:
+    from ..experiments.runner import Tally
+
+_QUIET_SECONDS = 20.0  # between lines where there is no bar
+
+
+def list_experiments() -> list[str]:
+    """Return the experiments, a line each."""
+    from ..experiments import find
+
+    return [f"{e.name:<21}{e.item:<22}{e.title}" for e in find()]
+
+
+def check_request(names: list[str], jobs: int | None, out: Path | None) -> Path:
+    """Refuse what cannot work before anything is loaded; return the folder to write to."""
+    from ..experiments import NAMES
+
+    unknown = [name for name in names if name not in NAMES]
+    if unknown:
+        raise UsageError(f"there is no experiment {unknown[0]!r}; use {', '.join(NAMES)}")
+    if out is None:
+        raise UsageError("--out DIR is missing: the folder the report goes to")
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"--out {out} is a file; give a folder")
+    return out
+
+
+@contextmanager
+def following(
+    show_bar: bool, echo: Callable[[str], None]
+) -> Iterator[Callable[[str, Tally], None]]:
+    """Give what the runner tells of finished cells: a bar on a terminal, else a line now and then."""
+    if show_bar:
+        with _bar() as tell:
+            yield tell
+        return
+    last, known = [time.monotonic()], [0]
+
+    def tell_lines(text: str, tally: Tally) -> None:
+        now = time.monotonic()
+        if not text:
+            if tally.reused > known[0]:
+                known[0] = tally.reused
+                echo(f"{tally.reused} cells are there already")
+            if tally.total:
+                echo(f"{tally.total} cells to measure")
+        elif now - last[0] >= _QUIET_SECONDS or tally.done == tally.total:
+            last[0] = now
+            echo(f"{tally.done} of {tally.total} cells, {_left(tally)}")
+
+    yield tell_lines
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[str, Tally], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    text = TextColumn("{task.description}", markup=False)
+    with Progress(*columns, text, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def tell(what: str, tally: Tally) -> None:
+            told = f"{tally.done} of {tally.total} cells, {_left(tally)}: {what}"
+            bar.update(task, description=told, completed=tally.paid, total=tally.cost or None)
+
+        yield tell
+
+
+def _left(tally: Tally) -> str:
+    from ..experiments.provenance import duration
+
+    left = tally.seconds_left
+    return "time left unknown" if left is None else f"{duration(left)} left"
+
+
+def reproduce(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME...]", help="Experiments; else all.")
+    ] = None,
+    images: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The paper's pictures; else stand-ins.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="DIR", help="Folder of the report.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer pictures and trials.")] = False,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; else all cores.")] = None,
+    list_them: Annotated[bool, typer.Option("--list", help="Name the experiments.")] = False,
+) -> None:
+    """Measure every table and figure of the paper again and write a report."""
+    with handling_errors():
+        if list_them:
+            for line in list_experiments():
+                echo(line)
+            return
+        folder = check_request(names or [], jobs, out)
+        from ..experiments.provenance import command_line
+        from ..experiments.reproduction import reproduce as run
+
+        command = command_line(sys.argv[1:])
+        try:
+            with following(
+                sys.stderr.isatty(), lambda text: echo(f"symsmooth: {text}", err=True)
+            ) as tell:
+                found = run(
+                    names or [],
+                    images=images,
+                    out=folder,
+                    quick=quick,
+                    jobs=jobs,
+                    command=command,
+                    tell=tell,
+                )
+        except KeyboardInterrupt:
+            echo("symsmooth: finished cells are kept; the same command goes on from here", err=True)
+            raise
+        except (ValueError, OSError) as error:
+            raise typer.Exit(print_error(error_message(error), 1)) from error
+        for failure in found.failures:
+            print_error(failure, 1)
+        echo(f"the report is {folder / 'report.html'}; tables in {folder / 'md'}")
+        if found.failures:
+            raise typer.Exit(1)

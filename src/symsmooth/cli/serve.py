@@ -1,0 +1,71 @@
+"""``symsmooth serve``: what must be installed, and what is printed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from ..app.errors import UsageError
+from .console import echo, handling_errors, print_error
+
+
+def check_installed() -> None:
+    """Say what to install if it is not there."""
+    if importlib.util.find_spec("gradio") is None:
+        raise UsageError("serve needs gradio; pip install 'symsmooth[web]'")
+
+
+def run(
+    host: str,
+    port: int,
+    max_bytes: int,
+    workers: int | None,
+    open_browser: bool,
+    notify: Callable[[str], None],
+) -> None:
+    """Serve until Ctrl-C or SIGTERM, which end the process."""
+    from ..web.server import is_loopback, serve
+
+    def ready(address: str) -> None:
+        notify(f"the page is {address} (Ctrl-C ends it)")
+        if not is_loopback(host):
+            notify("everyone who reaches this address can use it; there is no password")
+        if open_browser:
+            threading.Timer(1.0, webbrowser.open, [address]).start()
+
+    try:
+        serve(host, port, max_bytes, workers, ready)
+    except KeyboardInterrupt:
+        notify("stopped; all pictures that were dropped are deleted")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)  # all is put away; Python would take seconds to take its libraries down
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 7860,
+    max_upload: Annotated[
+        float, typer.Option(metavar="MB", min=0.001, help="Largest file that may be dropped.")
+    ] = 100.0,
+    workers: Annotated[int | None, typer.Option(min=1, help="Threads of a run; else all.")] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
+) -> None:
+    """Serve a page where pictures are dropped, denoised and compared; Ctrl-C ends it."""
+    with handling_errors():
+        check_installed()
+        try:
+            run(
+                host, port, int(max_upload * 2**20), workers, not no_browser,
+                lambda text: echo(f"symsmooth: {text}", err=True),
+            )  # fmt: skip
+        except OSError as error:
+            why = f"cannot listen at {host}:{port}: {error.strerror or error}; give --port"
+            raise typer.Exit(print_error(why, 1)) from error

@@ -1,0 +1,1 @@
+"""What everything stands on: images, patches, blocks, threads.  Knows nothing of denoising methods."""

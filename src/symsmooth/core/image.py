@@ -1,0 +1,369 @@
+"""The border: whatever the user has <-> float32 ``(*spatial, channels)``, free of units.
+
+This is the one place that validates images.  Inside, pixels are ``(image - offset) / scale``, so
+that no method can depend on the units, and float32 is enough for any offset.
+"""
+
+from __future__ import annotations
+
+import numbers
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .fill import fill_missing
+from .lazy import library_of, refuse_dask
+from .options import warn_user
+
+Array = NDArray[Any]
+Float = NDArray[Any]  # float32 by convention: NumPy's type stubs lose it at the first product
+ChannelAxis = int | None | Literal["auto"]  # auto: as the image says, else none
+
+_SAMPLE = 50_000  # pixels from which offset and scale are taken
+_CHANNEL_NAMES = {"c", "channel", "channels", "band", "bands", "rgb", "rgba"}  # in any case
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An opened image.
+
+    Attributes
+    ----------
+    original : ndarray (*spatial, channels), as given, channels last
+    noisy : float32 ndarray (*spatial, channels), without units; missing pixels filled
+    mask : bool ndarray (*spatial) or None
+        True where a pixel is missing; None when none is.
+    offset, scale : float
+        ``original = noisy * scale + offset``.
+    channel_axis : int or None
+    wrap : callable
+        Makes an array what the image was: an xarray.DataArray, a Pillow image, a torch tensor.
+    whole : Picture or None
+        What this is a piece of, or a sample of it.
+    """
+
+    original: Array
+    noisy: Float
+    mask: NDArray[np.bool_] | None
+    offset: float
+    scale: float
+    channel_axis: int | None
+    wrap: Callable[[Array], Any] = np.asarray
+    whole: Picture | None = None
+
+    @property
+    def scene(self) -> Picture:
+        """What is looked at for choices that hold for the whole: this picture if it is no piece."""
+        return self.whole or self
+
+    @property
+    def spatial(self) -> tuple[int, ...]:
+        """Shape without the channels."""
+        return self.noisy.shape[:-1]
+
+    @cached_property
+    def step(self) -> float:
+        """Distance between neighbouring pixel values, without units; 0 if they are not rounded."""
+        if self.original.dtype.kind in "ui":
+            return 1.0 / self.scale
+        values = self.noisy.reshape(-1)
+        sample = np.sort(values[:: max(1, values.size // _SAMPLE)])
+        gaps = np.diff(sample)
+        gaps = gaps[gaps > 1e-6 * max(float(np.ptp(sample)), 1e-30)]
+        if gaps.size > sample.size // 8:  # few values are alike
+            return 0.0
+        return float(gaps.min()) if gaps.size else 0.0
+
+    @cached_property
+    def observed(self) -> Float:
+        """1 where a pixel was observed, 0 where it is missing: float32 (*spatial)."""
+        if self.mask is None:
+            return np.ones(self.spatial, np.float32)
+        return (~self.mask).astype(np.float32)
+
+    def restore(self, denoised: Array) -> Array:
+        """Return denoised pixels with the axes, dtype and units of the image as it came.
+
+        The change is what is scaled and added, so pixels that did not change keep their bits.
+        """
+        if not np.isfinite(denoised).all():
+            raise FloatingPointError(
+                "the method gave pixels that are not finite, which is a defect of symsmooth; "
+                "try another method or sigma, and please report the image"
+            )
+        dtype = self.original.dtype
+        work: Any = np.float32 if dtype in (np.float16, np.float32) else np.float64
+        original, change = self.original, (denoised - self.noisy).astype(work) * work(self.scale)
+        if self.mask is not None:
+            missing = self.mask[..., None]
+            filled = self.noisy.astype(work) * work(self.scale) + work(self.offset)
+            original = np.where(missing, np.zeros((), dtype), original)
+            change = np.where(missing, filled + change, change)
+        return self.wrap(self.in_axes(add_change(original, change)))
+
+    def in_units(self, pixels: Array) -> Float:
+        """Return pixels (*spatial, channels) in the image's units and axes, as float32."""
+        return self.in_axes(pixels * np.float32(self.scale) + np.float32(self.offset))
+
+    def in_axes(self, pixels: Array) -> Array:
+        """Return pixels (*spatial, channels) with the axes of the image as it came."""
+        if self.channel_axis is None:
+            return pixels[..., 0]
+        return np.ascontiguousarray(np.moveaxis(pixels, -1, self.channel_axis))
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A piece of a larger image, to be denoised as it would be there: an array that knows the whole."""
+
+    pixels: Array
+    whole: Picture  # or a sample of it, with as many spatial axes
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self.pixels, dtype, copy=copy)
+
+
+def add_change(pixels: Array, change: Array) -> Array:
+    """Return pixels plus a change in their dtype, held within its limits; integers are rounded.
+
+    All integers but those of 64 bits are exact in float64; for these the sum is one of integers, so that
+    nothing wraps and pixels above 2^53 keep their bits where the change is 0.
+    """
+    dtype = pixels.dtype
+    if dtype.kind == "f":
+        largest = np.finfo(dtype).max
+        with np.errstate(over="ignore"):
+            return np.clip(pixels + change, -largest, largest).astype(dtype)
+    step, limits = np.rint(change), np.iinfo(dtype)
+    if dtype.itemsize < 8:
+        return np.clip(pixels + step, limits.min, limits.max).astype(dtype)
+    whole = pixels.astype(np.uint64)  # arithmetic modulo 2^64: signed and unsigned are alike
+    above, below = np.uint64(limits.max) - whole, whole - np.array(limits.min).astype(np.uint64)
+    size = np.minimum(np.abs(step), np.nextafter(2.0**64, 0)).astype(np.uint64)
+    size[np.abs(step) >= 2.0**64] = np.iinfo(np.uint64).max
+    up, down = whole + np.minimum(size, above), whole - np.minimum(size, below)
+    return np.where(step > 0, up, down).astype(dtype)
+
+
+def open_image(
+    image: ArrayLike, channel_axis: ChannelAxis = "auto", mask: ArrayLike | None = None
+) -> Picture:
+    """Validate an image and bring it to float32 ``(*spatial, channels)`` without units.
+
+    Parameters
+    ----------
+    image : array_like
+        2-D, or 3-D (a volume), plus a channel axis; any real dtype but bool.  Non-finite pixels, and
+        masked ones of a masked array, are missing.  For an xarray.DataArray, a Pillow image or a torch
+        tensor ``restore`` returns one; a Piece has the units of its whole.
+    channel_axis : int, None or "auto"
+        The axis of the channels; None if there is none; see :func:`find_channel_axis` for "auto".
+    mask : array_like of bool or None
+        Spatial shape; True where a pixel is missing.
+    """
+    if isinstance(image, (str, os.PathLike)):
+        raise TypeError(
+            f"image is the name of a file, {os.fspath(image)!r}; read it first, e.g. with "
+            f"imageio.v3.imread, or use the command: symsmooth denoise {os.fspath(image)} -o OUT"
+        )
+    array, wrap = unwrap(image)
+    pixels = _check_pixels(array)
+    axis = find_channel_axis(image, pixels.shape, channel_axis)
+    pixels = _channels_last(pixels, axis)
+    missing = _find_missing(array, pixels, axis, mask)
+    whole = array.whole if isinstance(array, Piece) else None
+    offset, scale = _units(pixels, missing) if whole is None else (whole.offset, whole.scale)
+    work: Any = np.float64
+    if pixels.dtype.itemsize <= 2 or pixels.dtype == np.float32:
+        work = np.float32
+    noisy = pixels.astype(work)
+    noisy -= work(offset)
+    noisy /= work(scale)
+    noisy = np.ascontiguousarray(noisy, dtype=np.float32)
+    if missing is not None:
+        noisy = fill_missing(noisy, missing)
+    return Picture(pixels, noisy, missing, offset, scale, axis, wrap, whole)
+
+
+def unwrap(image: Any) -> tuple[Any, Callable[[Array], Any]]:
+    """Return an image as something NumPy takes without a copy, and how a result becomes what it was.
+
+    Libraries are known by the name of the type: none is imported here that the user has not.
+    """
+    refuse_dask(image)
+    library = library_of(image)
+    if library == "xarray" and hasattr(image, "dims"):
+        return image.values, lambda pixels: image.copy(data=pixels)  # dims, coords, attrs, name
+    if library == "PIL" and hasattr(image, "mode"):
+        return _unwrap_pillow(image)
+    if library == "torch":
+        import torch
+
+        if image.device.type != "cpu":
+            raise TypeError(f"image is a tensor on {image.device}; pass image.cpu()")
+        return image.detach().numpy(), torch.from_numpy
+    return image, np.asarray
+
+
+def _unwrap_pillow(image: Any) -> tuple[Array, Callable[[Array], Any]]:
+    """Return the colours of a Pillow image, and how they become one again, with its alpha and info."""
+    from PIL import Image
+
+    if image.mode in ("1", "P", "PA"):
+        better = "L" if image.mode == "1" else "RGB"
+        raise TypeError(
+            f"image has the mode {image.mode}, whose pixels are no intensities; "
+            f"pass image.convert({better!r})"
+        )
+    stored = np.asarray(image)
+    alpha = stored[..., -1:] if image.mode.endswith(("A", "a")) else stored[..., :0]
+    colours = stored[..., : -alpha.shape[-1]] if alpha.size else stored
+
+    def wrap(pixels: Array) -> Any:
+        whole = np.concatenate([pixels, alpha], -1) if alpha.size else pixels
+        made = Image.frombytes(image.mode, image.size, np.ascontiguousarray(whole).tobytes())
+        made.info = dict(image.info)
+        return made
+
+    return colours, wrap
+
+
+def find_channel_axis(
+    image: Any, shape: Sequence[int], channel_axis: ChannelAxis = "auto"
+) -> int | None:
+    """Return which axis of an image of this shape holds its channels, or None.
+
+    With "auto" the last of a Pillow image in colour, or the dimension of an xarray.DataArray that is named
+    c, channel, channels, band, bands, rgb or rgba; else there are none, and a warning is given if the first
+    or last axis looks like colours.
+    """
+    if channel_axis is None:
+        return None
+    if channel_axis == "auto":
+        return _say_what_is_meant(image, shape)
+    if isinstance(channel_axis, bool) or not isinstance(channel_axis, numbers.Integral):
+        raise TypeError(
+            f"channel_axis must be a whole number, None or 'auto', got {channel_axis!r}; "
+            "use -1 for the last axis, 0 for the first"
+        )
+    if not -len(shape) <= channel_axis < len(shape):
+        raise ValueError(
+            f"channel_axis must lie between {-len(shape)} and {len(shape) - 1} "
+            f"for shape {tuple(shape)}, got {channel_axis}"
+        )
+    return int(channel_axis)
+
+
+def _say_what_is_meant(image: Any, shape: Sequence[int]) -> int | None:
+    """Return the axis that the image itself names; warn if one without a name looks like colours."""
+    library = library_of(image)
+    names: tuple[Any, ...] = ()
+    if library == "PIL" and hasattr(image, "mode"):
+        return -1 if len(shape) == 3 else None
+    if library == "xarray" and hasattr(image, "dims"):
+        names = image.dims
+        named = [i for i, name in enumerate(names) if str(name).lower() in _CHANNEL_NAMES]
+        if len(named) > 1:
+            two = " and ".join(str(names[i]) for i in named[:2])
+            raise ValueError(f"image has two dimensions of channels, {two}; pass channel_axis")
+        if named:
+            return named[0]
+    for axis in (-1, 0) if len(shape) == 3 else ():
+        others = [n for i, n in enumerate(shape) if i != axis % 3]
+        unnamed = not names or re.fullmatch(r"dim_\d+", str(names[axis]))
+        if shape[axis] in (3, 4) and min(others) > 4 and unnamed:
+            warn_user(
+                f"image of shape {tuple(shape)} is taken for a volume of {shape[axis]} slices; "
+                f"pass channel_axis={axis} if these are colours, channel_axis=None if it is a volume"
+            )
+            break
+    return None
+
+
+def _check_pixels(image: ArrayLike) -> Array:
+    """Return the pixels as an array, or say why they cannot be an image."""
+    pixels = np.asarray(image)
+    if pixels.dtype == bool:
+        raise TypeError("image is boolean: it has no noise level; pass image.astype(float)")
+    if not (np.issubdtype(pixels.dtype, np.integer) or np.issubdtype(pixels.dtype, np.floating)):
+        raise TypeError(
+            f"image must hold real numbers, got dtype {pixels.dtype}; use an integer or float array"
+        )
+    return pixels
+
+
+def _channels_last(pixels: Array, channel_axis: int | None) -> Array:
+    """Return the pixels with channels last, or say why their shape is none of an image."""
+    dims = "2-D, or 3-D for a volume" if channel_axis is None else "2-D or 3-D plus channels"
+    spatial_dims = pixels.ndim - (channel_axis is not None)
+    if spatial_dims not in (2, 3):
+        hint = (
+            "; for a single row pass image[np.newaxis, :]"
+            if pixels.ndim == 1
+            else "; for colour pass channel_axis"
+            if pixels.ndim == 4 and channel_axis is None
+            else ""
+        )
+        raise ValueError(f"image must be {dims}, got shape {pixels.shape}{hint}")
+    if pixels.size == 0:
+        raise ValueError(f"image has no pixel: its shape is {pixels.shape}")
+    if channel_axis is None:
+        return pixels[..., np.newaxis]
+    return np.moveaxis(pixels, channel_axis, -1)
+
+
+def _find_missing(
+    image: ArrayLike, pixels: Array, channel_axis: int | None, mask: ArrayLike | None
+) -> NDArray[np.bool_] | None:
+    """Return where a pixel is missing in some channel, or None if none is."""
+    spatial = pixels.shape[:-1]
+    missing = np.zeros(spatial, bool)
+    if np.issubdtype(pixels.dtype, np.floating):
+        missing |= ~np.isfinite(pixels).all(axis=-1)
+    if isinstance(image, np.ma.MaskedArray):
+        masked = np.ma.getmaskarray(image)
+        missing |= masked if channel_axis is None else masked.any(axis=channel_axis)
+    if mask is not None:
+        given = np.asarray(mask)
+        if given.dtype != bool:
+            raise TypeError(
+                f"mask must be boolean (True = missing), got dtype {given.dtype}; use mask != 0"
+            )
+        if given.shape != spatial:
+            raise ValueError(
+                f"mask must have the image's spatial shape {spatial}, got {given.shape}"
+            )
+        missing |= given
+    if not missing.any():
+        return None
+    if missing.all():
+        raise ValueError("image has no usable pixel: all are masked or not finite")
+    return missing
+
+
+def _units(pixels: Array, mask: NDArray[np.bool_] | None) -> tuple[float, float]:
+    """Return a median and a spread, from a sample of the pixels when there are many."""
+    values = pixels.reshape(-1) if mask is None else pixels[~mask].reshape(-1)
+    with np.errstate(over="ignore"):
+        return _median_and_spread(values)
+
+
+def _median_and_spread(values: Array) -> tuple[float, float]:
+    sample = values[:: max(1, values.size // _SAMPLE)].astype(np.float64)
+    offset = float(np.median(sample))
+    low, high = np.quantile(sample, [0.01, 0.99])
+    scale = float(high - low)
+    if scale == 0.0:
+        scale = float(np.ptp(values.astype(np.float64)))
+    if not np.isfinite(scale):
+        raise ValueError(
+            f"image spans from {values.min()} to {values.max()}, too much for floating point; "
+            "divide it by a constant first"
+        )
+    return offset, scale if scale > 0.0 else 1.0

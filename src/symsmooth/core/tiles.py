@@ -1,0 +1,57 @@
+"""How kernels walk over an image: tiles of 256 positions, in strips that are one task each.
+
+Tiles and strips depend on the image alone, never on the number of workers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """A grid of positions cut into tiles, and the tiles into strips (a strip is one task)."""
+
+    grid: tuple[int, int, int]  # z, y, x
+    tile: tuple[int, int, int]
+
+    @property
+    def n_tiles(self) -> tuple[int, int, int]:
+        """Number of tiles along each axis."""
+        z, y, x = (-(-g // t) for g, t in zip(self.grid, self.tile, strict=True))
+        return z, y, x
+
+    @cached_property
+    def boxes(self) -> NDArray[np.int64]:
+        """Tiles as (z0, z1, y0, y1, x0, x1), in raster order."""
+        starts = np.meshgrid(
+            *(np.arange(0, g, t) for g, t in zip(self.grid, self.tile, strict=True)), indexing="ij"
+        )
+        ends = [np.minimum(s + t, g) for s, t, g in zip(starts, self.tile, self.grid, strict=True)]
+        pairs = [a.ravel() for both in zip(starts, ends, strict=True) for a in both]
+        return np.ascontiguousarray(np.stack(pairs, axis=1).astype(np.int64))
+
+    @cached_property
+    def strips(self) -> list[slice]:
+        """Runs of tiles that share their rows."""
+        across = self.n_tiles[2]
+        return [slice(at, at + across) for at in range(0, len(self.boxes), across)]
+
+
+def tiling(grid: tuple[int, int, int]) -> Tiling:
+    """Cut a grid into tiles of 256 positions: 16 x 16, or 4 x 8 x 8 in a volume."""
+    return Tiling(grid, (1, 16, 16) if grid[0] == 1 else (4, 8, 8))
+
+
+def spans(
+    shape: tuple[int, int, int], rows: int = 64, slices: int = 8
+) -> list[tuple[int, int, int, int]]:
+    """Cut an image into strips (z0, z1, y0, y1): bands of rows, or of slices in a volume."""
+    depth, height, _ = shape
+    if depth == 1:
+        return [(0, 1, y, min(y + rows, height)) for y in range(0, height, rows)]
+    return [(z, min(z + slices, depth), 0, height) for z in range(0, depth, slices)]

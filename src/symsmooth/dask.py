@@ -1,0 +1,251 @@
+"""Images in blocks, for what does not fit into memory or onto one machine.
+
+The whole is looked at once, in sixteen windows: what noise there is, its units, its contrast.  Then
+every block is denoised with a halo around it as a piece of that whole, and neighbours are cross-faded,
+so there are no seams.  What a block becomes depends on its pixels, its position and the seed alone: any
+scheduler, in any order, gives the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .core.blocks import Box, Grid, make_grid, mosaic, windows
+from .core.image import Array, ChannelAxis, Picture, Piece, find_channel_axis, open_image
+from .core.lazy import library_of
+from .core.options import make_rng, warn_user
+from .methods import METHODS, Method, method_of
+from .noise import NoiseModel, estimate_noise, estimate_sigma
+from .noise.level import question_units
+from .noise.models import check_one_noise
+from .noise.spectrum import spectrum_of_noise
+
+
+@dataclass(frozen=True)
+class GlobalStats:
+    """What was found out about the whole, from a sample of it."""
+
+    noise: Any  # sigma, or a model for a method that takes one
+    sample: Picture
+
+
+@dataclass(frozen=True)
+class BlockTask:
+    """What is done to every block: a method and its options."""
+
+    method: Method
+    options: Mapping[str, Any]
+    channel_axis: int | None
+    seed: int
+    sigma: Any = None
+
+    def survey(self, sample: Array, mask: Array | None = None) -> GlobalStats:
+        """Find out what holds for the whole."""
+        picture = open_image(sample, self.channel_axis, mask)
+        if self.sigma is not None:
+            question = question_units(picture.original, float(np.max(self.sigma)))
+            if question:
+                warn_user(question)
+            return GlobalStats(self.sigma, picture)
+        if "noise" not in self.method.accepts:
+            return GlobalStats(
+                estimate_sigma(sample, channel_axis=self.channel_axis, mask=mask), picture
+            )
+        noise = self.options.get("noise", "auto")
+        if isinstance(noise, str):
+            kind: Any = noise
+            noise = estimate_noise(sample, noise=kind, channel_axis=self.channel_axis, mask=mask)
+        elif not isinstance(noise, NoiseModel):
+            noise = spectrum_of_noise(noise, self.channel_axis)
+        return GlobalStats(noise, picture)
+
+    def apply(
+        self, stats: GlobalStats, pixels: Array, start: Sequence[int], mask: Array | None = None,
+        progress: Any = None,
+    ) -> Array:  # fmt: skip
+        """Denoise a block that begins at ``start``; one without an observed pixel stays as it is."""
+        observed: Any = np.isfinite(pixels)
+        if self.channel_axis is not None:
+            observed = observed.all(axis=self.channel_axis)
+        if not (observed if mask is None else observed & ~mask).any():
+            return np.array(pixels)
+        seed = np.random.SeedSequence(self.seed, spawn_key=tuple(int(i) for i in start))
+        shared = {
+            "channel_axis": self.channel_axis,
+            "rng": np.random.default_rng(seed),
+            "mask": mask,
+            "workers": 1,
+            "progress": progress,
+        }
+        taken = {name: value for name, value in shared.items() if name in self.method.accepts}
+        known = {"noise" if isinstance(stats.noise, NoiseModel) else "sigma": stats.noise}
+        piece = Piece(pixels, stats.sample)
+        return self.method.function(piece, **(taken | dict(self.options) | known))
+
+
+def denoise_blocks(
+    array: Any,
+    method: str = "denoise",
+    *,
+    sigma: Any = None,
+    channel_axis: ChannelAxis = "auto",
+    mask: Any = None,
+    rng: int | np.random.Generator | None = None,
+    halo: int | None = None,
+    **options: Any,
+) -> Any:
+    """Denoise a dask array block by block, lazily, on any dask scheduler.
+
+    Parameters
+    ----------
+    array : dask array
+        2-D or 3-D, plus channels if ``channel_axis`` is given.
+    method : str
+        A name in METHODS.
+    sigma : float, one for each channel, or None
+        Noise level in the units of the image; None estimates the noise once for all blocks.
+    channel_axis : int, None or "auto"
+        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
+        says, else none.
+    mask : array of bool, dask array or None
+        Spatial shape; True where a pixel is missing.
+    rng : int, Generator or None
+        Seed; that of a block is derived from it and the block's position.
+    halo : int or None
+        Pixels around a block that it is denoised with; None takes 48, 16 in a volume.
+    **options
+        Of the method.  ``workers`` is 1 unless given: dask runs the blocks in parallel.  Numbers of
+        clusters are those of a block.
+
+    Returns
+    -------
+    dask array
+        Same shape, dtype and chunks.  Nothing is computed before it is.
+
+    Notes
+    -----
+    Noise, contrast, units and channel transform are found once, by one task, from sixteen windows of
+    256 x 256 pixels (16 x 64 x 64 voxels) on an even grid; from all pixels if there are at most 2^20.
+    Chunks are joined to blocks of up to 2048 x 2048 with their halo.  At a border the two results r and
+    s give w r + (1 - w) s, w rising linearly over half the halo on both sides; the outer half has no
+    weight.  So a filter whose window and patch reach less than half a halo gives what it gives on the
+    whole, to rounding.  A block without an observed pixel stays as it is.
+
+    Examples
+    --------
+    >>> import dask.array, numpy as np, symsmooth
+    >>> noisy = dask.array.from_array(np.random.default_rng(0).normal(100.0, 20.0, (64, 64)), chunks=32)
+    >>> bool(symsmooth.denoise_blocks(noisy, "nlm").compute().std() < 8.0)
+    True
+    """
+    if method not in METHODS:
+        raise ValueError(f"there is no method {method!r}; use one of {', '.join(METHODS)}")
+    found = find_channel_axis(array, array.shape, channel_axis)
+    axis = None if found is None else found % array.ndim
+    spatial = [i for i in range(array.ndim) if i != axis]
+    _check(array, spatial, sigma, mask, halo, options)
+    check_one_noise(sigma, options.get("noise", "auto"))
+    generator = make_rng(rng)
+    seed = int(generator.integers(2**63)) if isinstance(rng, np.random.Generator) else int(rng or 0)
+    task = BlockTask(METHODS[method], options, axis, seed, sigma)
+    joint = () if axis is None else (axis,)
+    grid = make_grid(array.shape, array.chunksize, spatial, joint, halo)
+    return _graph(array, mask, grid, task, spatial)
+
+
+def denoise_lazily(function: Callable[..., Any], image: Any, options: dict[str, Any]) -> Any:
+    """Denoise a dask array, or a DataArray of one, in blocks: what ``core.lazy.dask_aware`` calls."""
+    axis = options.get("channel_axis", "auto")
+    options["channel_axis"] = find_channel_axis(image, image.shape, axis)  # by its dims, if named
+    pixels = image if library_of(image) == "dask" else image.data
+    denoised = denoise_blocks(pixels, method_of(function).name, **options)
+    return denoised if pixels is image else image.copy(data=denoised)
+
+
+def _check(
+    array: Any, spatial: list[int], sigma: Any, mask: Any, halo: Any, options: Mapping[str, Any]
+) -> None:
+    """Say what cannot be done before the graph is made."""
+    if len(spatial) not in (2, 3) or 0 in array.shape or np.isnan(array.size):
+        raise ValueError(
+            f"array must be 2-D or 3-D plus channels, of known size, got {array.shape}"
+        )
+    if np.ndim(sigma) > 1:
+        raise ValueError(
+            f"sigma must be a number or one for each channel, got shape {np.shape(sigma)}; "
+            "a map of it needs the image in memory"
+        )
+    if halo is not None and (isinstance(halo, bool) or int(halo) != halo or halo < 1):
+        raise ValueError(
+            f"halo must be a whole number of at least 1, got {halo!r}; use None for 48"
+        )
+    shape = tuple(array.shape[i] for i in spatial)
+    if mask is not None and (mask.dtype != bool or tuple(mask.shape) != shape):
+        raise ValueError(
+            f"mask must be boolean (True = missing) of shape {shape}, got {mask.dtype} {mask.shape}"
+        )
+    if options.get("progress") is not None:
+        raise ValueError("progress is dask's: use dask.diagnostics.ProgressBar")
+
+
+def _graph(array: Any, mask: Any, grid: Grid, task: BlockTask, spatial: list[int]) -> Any:
+    """Build the dask graph: outer blocks, the stats, denoised outer blocks, blended blocks."""
+    import dask.array as da
+    from dask.base import tokenize
+    from dask.delayed import delayed
+    from dask.highlevelgraph import HighLevelGraph
+
+    parts = tuple(tuple(np.diff(edges).tolist()) for edges in grid.edges)
+    outer = _with_halo(da, array.rechunk(parts), grid.halo)
+    whole_mask = outer_mask = None
+    if mask is not None:
+        whole_mask = da.asarray(mask)
+        chunks = tuple(parts[i] for i in spatial)
+        outer_mask = _with_halo(da, whole_mask.rechunk(chunks), [grid.halo[i] for i in spatial])
+    boxes = windows(array.shape, spatial)
+    stats = delayed(_survey, pure=True)(
+        task, *_windows_of(array, whole_mask, boxes, spatial), spatial
+    )
+    name = "denoised-" + tokenize(array.name, grid, stats.key, task.seed, outer_mask)
+    tasks: dict[Any, Any] = {}
+    for index in grid.indices:
+        start = tuple(part.start for part in grid.inner(index))
+        own = None if outer_mask is None else (outer_mask.name, *(index[i] for i in spatial))
+        pixels = (outer.name, *index)
+        tasks["outer-" + name, *index] = (_apply, task, grid, stats.key, pixels, start, own)
+        around = [("outer-" + name, *other) for other in grid.neighbours(index)]
+        tasks[name, *index] = (grid.blend, index, around, array.dtype)
+    depends = [outer, stats] if outer_mask is None else [outer, stats, outer_mask]
+    graph = HighLevelGraph.from_collections(name, tasks, dependencies=depends)
+    meta = np.empty((0,) * array.ndim, array.dtype)
+    return da.Array(graph, name, parts, meta=meta).rechunk(array.chunks)
+
+
+def _with_halo(da: Any, array: Any, halo: Sequence[int]) -> Any:
+    """Return an array whose chunks are the outer blocks."""
+    return da.overlap.overlap(array, depth=dict(enumerate(halo)), boundary="none")
+
+
+def _windows_of(
+    array: Any, mask: Any, boxes: Sequence[Box], spatial: Sequence[int]
+) -> tuple[list[Any], list[Any] | None]:
+    """Return the windows of an array and those of its mask."""
+    looked = [array[box] for box in boxes]
+    return looked, None if mask is None else [mask[tuple(b[i] for i in spatial)] for b in boxes]
+
+
+def _survey(
+    task: BlockTask, parts: list[Array], masks: list[Array] | None, spatial: Sequence[int]
+) -> GlobalStats:
+    mask = None if masks is None else mosaic(masks, (len(spatial) - 2, len(spatial) - 1))
+    return task.survey(mosaic(parts, (spatial[-2], spatial[-1])), mask)
+
+
+def _apply(
+    task: BlockTask, grid: Grid, stats: GlobalStats, pixels: Array, start: Sequence[int], mask: Any
+) -> Array:
+    return task.apply(stats, grid.prepare(pixels), start, mask)

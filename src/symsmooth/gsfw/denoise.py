@@ -1,0 +1,203 @@
+"""The front door: the best we have, nothing to choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..core.image import Array, ChannelAxis, Float, Picture, open_image
+from ..core.lazy import dask_aware
+from ..core.options import check_one_of, check_strength, make_rng
+from ..core.parallel import Pool, Progress
+from ..noise import NoiseModel, White, resolve_noise
+from ..noise.models import NoiseName
+from ..noise.spectrum import Correlated
+from ..noise.tone import correct_tone
+from .blotches import remove_blotches
+from .presets import Quality
+from .stages import run_gsfw
+
+Tone = Literal["auto", "srgb", "linear"]
+
+
+@dataclass(frozen=True)
+class DenoiseResult:
+    """What :func:`denoise` found.
+
+    Attributes
+    ----------
+    image : ndarray
+        The denoised image, with the input's dtype.
+    noise : NoiseModel
+        The noise that was removed, in the image's units; ``str`` says what it is.
+    tone : float
+        How much of the correction of tone bias was used, 0 to 1.
+    n_bounded : int
+        Pixels that would have changed by more than 8 times the noise, and were held there.
+    """
+
+    image: Array
+    noise: NoiseModel
+    tone: float
+    n_bounded: int
+
+
+@dask_aware
+def denoise(
+    image: ArrayLike,
+    sigma: float | ArrayLike | None = None,
+    *,
+    quality: Quality = "balanced",
+    noise: NoiseName | NoiseModel | ArrayLike = "auto",
+    strength: float = 1.0,
+    tone: Tone = "auto",
+    channel_axis: ChannelAxis = "auto",
+    mask: ArrayLike | None = None,
+    rng: int | np.random.Generator | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Array:
+    """Denoise an image with the best method there is here.
+
+    Parameters
+    ----------
+    image : array_like
+        2-D or 3-D, plus channels if ``channel_axis`` is given; any real dtype but bool.
+    sigma : float, array_like or None
+        Standard deviation of Gaussian noise in the units of the image: one number, one for each
+        channel, or a map of the spatial shape; None finds out what noise there is.
+    quality : {"preview", "fast", "balanced", "best"}
+        How much time to spend.
+    noise : {"auto", "gaussian", "poisson-gaussian", "correlated"}, model or array_like
+        What kind of noise; "auto" decides from the image (:func:`estimate_noise` says what it would
+        decide, and its result may be given here).  An array is a sample of pure noise.
+    strength : float
+        Multiplies the noise level, 0.01 to 100: above 1 for a smoother picture, below 1 for more detail.
+    tone : {"auto", "srgb", "linear"}
+        Noise that was added before a tone curve darkens the mean of noisy pixels, most in the shadows.
+        "srgb": pixels are gamma-encoded, and where what was removed is skewed as the curve makes it, that
+        bias is removed too; "linear": never; "auto": "srgb" for 8-bit colour, else "linear".
+    channel_axis : int, None or "auto"
+        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
+        says, else none.
+    mask : array_like of bool or None
+        True where a pixel is missing; non-finite pixels are missing too.
+    rng : int, Generator or None
+        Seed; the same seed gives the same bits.
+    workers : int or None
+        Threads; None takes all cores.
+    progress : callable or None
+        Called as ``progress(stage, done, total)``.
+
+    Returns
+    -------
+    ndarray
+        Same shape and dtype as the image.  A Pillow image (its alpha is kept as it is), an
+        xarray.DataArray, a dask array or a torch tensor comes back as one.
+
+    Notes
+    -----
+    The noise is made white with variance 1 (a division by its level, the generalised Anscombe transform,
+    or a division by its spectrum), GSF-W (:func:`denoise_gsfw`) removes it, and the transform is undone,
+    without bias.
+
+    References
+    ----------
+    S. H. Chan, T. Zickler, Y. M. Lu, "Understanding symmetric smoothing filters: a Gaussian mixture
+    model perspective", IEEE Trans. Image Processing 26 (2017), doi:10.1109/TIP.2017.2731208.
+
+    Examples
+    --------
+    >>> import numpy as np, symsmooth
+    >>> noisy = np.random.default_rng(0).normal(100.0, 20.0, (32, 32))
+    >>> bool(symsmooth.denoise(noisy).std() < 6.0)
+    True
+    """
+    return fit_denoise(
+        image,
+        sigma,
+        quality=quality,
+        noise=noise,
+        strength=strength,
+        tone=tone,
+        channel_axis=channel_axis,
+        mask=mask,
+        rng=rng,
+        workers=workers,
+        progress=progress,
+    ).image
+
+
+def fit_denoise(
+    image: ArrayLike,
+    sigma: float | ArrayLike | None = None,
+    *,
+    quality: Quality = "balanced",
+    noise: NoiseName | NoiseModel | ArrayLike = "auto",
+    strength: float = 1.0,
+    tone: Tone = "auto",
+    channel_axis: ChannelAxis = "auto",
+    mask: ArrayLike | None = None,
+    rng: int | np.random.Generator | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> DenoiseResult:
+    """Denoise as :func:`denoise` does (same parameters) and return what was found."""
+    picture = open_image(image, channel_axis, mask)
+    check_strength(strength)
+    check_one_of("tone", tone, ("auto", "srgb", "linear"))
+    model = resolve_noise(picture, sigma, noise)
+    generator, pool = make_rng(rng), Pool(workers, progress)
+    if isinstance(model, White):
+        found = run_gsfw(picture, strength * model.sigma, quality, generator, pool)
+        denoised = found.image
+    else:
+        found = run_gsfw(_whiten(picture, model), strength, quality, generator, pool)
+        denoised = model.restore(found.image)
+        if isinstance(model, Correlated):
+            denoised = remove_blotches(picture, denoised, model, strength, quality, generator, pool)
+    denoised, used = _without_tone_bias(picture, denoised, tone)
+    in_units = model.in_units(-picture.offset / picture.scale, 1 / picture.scale)
+    return DenoiseResult(picture.restore(denoised), in_units, used, found.n_bounded)
+
+
+def _without_tone_bias(picture: Picture, denoised: Float, tone: Tone) -> tuple[Float, float]:
+    """Remove tone bias from a flat picture of gamma-encoded pixels, and say how much of that was used.
+
+    Not in a piece of a larger image: whether noise is skewed must be asked of the whole.
+    """
+    white = _white_of(picture, tone)
+    if white is None or picture.whole is not None or len(picture.spatial) != 2:
+        return denoised, 0.0
+    scale, offset = np.float32(picture.scale / white), np.float32(picture.offset / white)
+    noisy, shown = picture.noisy * scale + offset, denoised * scale + offset
+    corrected, used = correct_tone(noisy, shown)
+    return (denoised + (corrected - shown) / scale, used) if used > 0.0 else (denoised, 0.0)
+
+
+def _white_of(picture: Picture, tone: Tone) -> float | None:
+    """Return the pixel value of white if pixels are gamma-encoded, else None."""
+    if tone == "linear":
+        return None
+    step, dtype = picture.step * picture.scale, picture.original.dtype
+    low, high = picture.original.min(), picture.original.max()
+    if dtype == np.uint8:
+        eight_bit, white = True, 255.0
+    elif dtype.kind == "f":  # 8 bits that became floats
+        unit = float(round(step)) if step >= 0.5 else 1 / 255
+        eight_bit = bool(abs(step / unit - 1) < 0.01 and low >= 0 and high <= 255.5 * unit)
+        white = 255 * unit if eight_bit else 1.0
+    else:
+        eight_bit, white = False, float(np.iinfo(dtype).max)
+    if tone == "srgb":
+        return white
+    return white if eight_bit and picture.noisy.shape[-1] == 3 else None
+
+
+def _whiten(picture: Picture, model: NoiseModel) -> Picture:
+    """Return the picture with white noise of variance 1."""
+    whole = None if picture.whole is None else _whiten(picture.whole, model)
+    return replace(picture, noisy=model.whiten(picture.noisy), whole=whole)

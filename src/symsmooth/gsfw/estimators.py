@@ -1,0 +1,155 @@
+"""What a soft cluster does with its patches: mean, spectral shrinkage, Wiener.
+
+A cluster's members are patches j with weights g_j.  GSF lets it answer with its mean; the others also
+use how the members vary.  All are mean + (patch - mean) F for some F, aggregated with weights; F = 0 is
+the mean.  Kernels are in ``_kernels/estimators.py``, literal twins in ``tests/oracles.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._kernels import estimators as kernels
+from ..core.image import Array, Float
+from ..core.parallel import Pool
+from ..core.patches import as_volume, patch_offsets
+from ..mixture.members import Members
+
+_SPARE = 8  # pixels beyond the last that kernels may touch
+_MAX_SIDE, _MAX_PIXELS = 8, 64  # of a patch, in kernels
+_SPECTRUM_BIAS = 0.95  # eigenvalues are taken in units of this * sigma^2; 1: -.02 to -.04 dB
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimated channel and the variance that the clusters give it, both (*spatial)."""
+
+    image: Float
+    variance: Float
+
+
+def spectral(noisy: Float, members: Members, sigma: float, pool: Pool) -> Estimate:
+    """Shrink the spectrum of each cluster's covariance; needs no pilot.
+
+    Notes
+    -----
+    C = sum g (y - mu)(y - mu)' / sum g = U diag(l) U'; the estimate is mu + U diag(f) U' (y - mu) with
+    f the Frobenius-optimal shrinkage at ratio d / n_eff, n_eff = (sum g)^2 / sum g^2 (M. Gavish,
+    D. L. Donoho, "Optimal shrinkage of singular values", IEEE Trans. Inf. Theory 63 (2017),
+    doi:10.1109/TIT.2017.2653801).
+    """
+    noise, bias = np.float32(sigma**2), np.float32(_SPECTRUM_BIAS)
+
+    def chunk(first: int, last: int, *out: Array | int) -> None:
+        kernels.spectral_chunk(
+            plane, lines, members.patch[-1], members.pointers, members.corners, members.shares,
+            first, last, noise, bias, *out,
+        )  # fmt: skip
+
+    plane, lines = _flat(noisy, members)
+    return _aggregate(noisy, members, lines, chunk, pool, noisy)
+
+
+def wiener(
+    noisy: Float,
+    pilot: Float,
+    members: Members,
+    sigma: float,
+    pool: Pool,
+    *,
+    strength: float,
+    trust: float = 0.75,
+) -> Estimate:
+    """Filter each cluster's patches with the pilot's moments, within patches and across them.
+
+    Notes
+    -----
+    mu = mu_u + trust (mu_y - mu_u), C = strength * sum g (u - mu_u)(u - mu_u)' / sum g,
+    F = (C + sigma^2 I)^-1 C, E = (Y - mu) F, then E <- P (P'WP + (d sigma^2 / strength) I)^-1 P'W E
+    with P the rows u_j - mu_u and W = diag(n g_j / sum g).  Aggregation weight
+    g / (trace F / d + sum g^2 / (sum g)^2 + 0.02).
+    """
+    noise = np.float32(sigma**2)
+
+    def chunk(first: int, last: int, *out: Array | int) -> None:
+        kernels.wiener_chunk(
+            plane, guide, lines, members.patch[-1], members.pointers, members.corners,
+            members.shares, first, last, noise, np.float32(strength), np.float32(trust),
+            *out,
+        )  # fmt: skip
+
+    plane, lines = _flat(noisy, members)
+    guide, _ = _flat(pilot, members)
+    return _aggregate(noisy, members, lines, chunk, pool, pilot)
+
+
+def _flat(plane: Float, members: Members) -> tuple[Float, Array]:
+    """Return one channel (*spatial) flat, with a few places to spare, and where a patch's lines begin.
+
+    What the kernels cannot hold, or would read from beyond the channel, is refused here.
+    """
+    if max(members.patch) > _MAX_SIDE or np.prod(members.patch) > _MAX_PIXELS:
+        raise ValueError(
+            f"patches may be {_MAX_SIDE} pixels wide and have {_MAX_PIXELS} pixels at most, "
+            f"got {members.patch}; use a smaller patch_size"
+        )
+    volume = as_volume(plane[..., np.newaxis])
+    positions = tuple(s - p + 1 for s, p in zip(volume.shape[:3], members.patch, strict=True))
+    if positions != members.grid:
+        raise ValueError(
+            f"members were found for {members.grid} positions, a channel of shape {plane.shape} "
+            f"has {positions}"
+        )
+    flat = np.zeros(volume.size + _SPARE, np.float32)
+    flat[: volume.size] = volume.reshape(-1)
+    return flat, patch_offsets(volume.shape, members.patch)[:: members.patch[-1]].copy()
+
+
+def _aggregate(
+    noisy: Float,
+    members: Members,
+    lines: Array,
+    chunk: Callable[..., None],
+    pool: Pool,
+    otherwise: Float,
+) -> Estimate:
+    """Run a kernel on all clusters and divide by the weights; ``otherwise`` where there are none."""
+    total, mass, spread = (np.zeros(noisy.size, np.float32) for _ in range(3))
+
+    def run(clusters: tuple[int, int]) -> tuple[int, Array]:
+        first, last = clusters
+        own = members.corners[members.pointers[first] : members.pointers[last]]
+        if own.size == 0:
+            return 0, np.zeros((3, 0), np.float32)
+        start = int(own.min())
+        length = int(own.max()) + int(lines[-1]) + members.patch[-1] - start
+        parts = np.zeros((3, length + _SPARE), np.float32)
+        chunk(first, last, start, *parts)
+        return start, parts[:, :length]
+
+    for _, (start, parts) in pool.map(run, members.chunks, "estimates"):
+        reach = slice(start, start + parts.shape[1])
+        total[reach] += parts[0]
+        mass[reach] += parts[1]
+        spread[reach] += parts[2]
+    weight = _box_sum(mass, noisy.shape, members.patch)
+    known = weight > 1e-4
+    safe = np.where(known, weight, np.float32(1.0))
+    image = np.where(known, total.reshape(noisy.shape) / safe, otherwise)
+    return Estimate(image, _box_sum(spread, noisy.shape, members.patch) / safe)
+
+
+def _box_sum(values: Float, shape: tuple[int, ...], patch: tuple[int, int, int]) -> Float:
+    """Spread what stands at patch corners over the patches: (*spatial)."""
+    sums = values.reshape(shape)
+    for axis, side in enumerate(patch[3 - len(shape) :]):
+        spread_out = sums.copy()
+        for step in range(1, side):
+            behind, ahead = [slice(None)] * len(shape), [slice(None)] * len(shape)
+            behind[axis], ahead[axis] = slice(step, None), slice(None, -step)
+            spread_out[tuple(behind)] += sums[tuple(ahead)]
+        sums = spread_out
+    return sums

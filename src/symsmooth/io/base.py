@@ -1,0 +1,233 @@
+"""What every format shares: the picture as it was read, the one error, the safe way to write."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+CHANNELS = "SC"  # letters of a channel axis: samples of a pixel, or planes
+_QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
+
+
+class FileError(ValueError):
+    """A file that cannot be read or written; the message is one line and names the file."""
+
+
+@dataclass(frozen=True, eq=False)
+class ImageFile:
+    """The pixels of one image of a file and what is needed to write them back as they came.
+
+    Attributes
+    ----------
+    pixels : ndarray
+        In the file's own dtype (native byte order), alpha taken off.
+    channel_axis : int or None
+        The axis of ``pixels`` that holds the channels; None for grey pictures and volumes.
+    alpha : ndarray or None
+        Opacity, in the shape of ``pixels`` without channels; never denoised.
+    format : str
+        "PNG", "JPEG", "BMP", "WEBP", "TIFF", "FITS", "ZARR" or "NPY".
+    details : mapping
+        The metadata.  What other formats can hold too has one name in all: "exif", "icc", "xmp"
+        (bytes), "dpi" (across, down), "orientation" (of EXIF; ``pixels`` are upright).  The rest is
+        understood by the writer of the same format alone.
+    axes : str
+        A letter for each axis of ``pixels``: X, Y, Z, T, C or S (channels), Q (not known) and what
+        else a TIFF may say.  Left empty, the last two are YX and all before them Q.
+    """
+
+    pixels: Array
+    channel_axis: int | None
+    alpha: Array | None
+    format: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+    axes: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.axes:
+            axes = plain_axes(self.pixels.ndim, self.channel_axis)
+            object.__setattr__(self, "axes", axes)
+
+    @property
+    def channels_last(self) -> Array:
+        """The pixels with the channel axis, if there is one, moved to the end."""
+        if self.channel_axis is None:
+            return self.pixels
+        return np.moveaxis(self.pixels, self.channel_axis, -1)
+
+    @property
+    def n_channels(self) -> int:
+        """Number of channels without alpha; 1 for grey."""
+        return 1 if self.channel_axis is None else self.pixels.shape[self.channel_axis]
+
+    @property
+    def is_cmyk(self) -> bool:
+        """Whether the four channels are inks, as JPEG and TIFF can have them."""
+        inks = self.format == "JPEG" or self.details.get("photometric") == "separated"
+        return inks and self.n_channels == 4
+
+    @property
+    def spatial(self) -> tuple[int, ...]:
+        """Shape without the channels."""
+        shape = self.channels_last.shape
+        return shape if self.channel_axis is None else shape[:-1]
+
+    def with_channels(self, axis: int | None) -> ImageFile:
+        """Return the same pixels with another axis, or none, called that of the channels."""
+        ndim = self.pixels.ndim
+        if self.format in ("NPY", "ZARR", "") and self.axes == plain_axes(ndim, self.channel_axis):
+            return replace(self, channel_axis=axis, axes="")  # nobody had named them
+        letters = ["Q" if letter in CHANNELS else letter for letter in self.axes]
+        if axis is not None:
+            letters[axis] = "C"
+            rest = [i for i, letter in enumerate(letters) if letter != "C"]
+            for i, letter in zip(rest[-2:], "YX", strict=False):
+                letters[i] = letter
+        return replace(self, channel_axis=axis, axes="".join(letters))
+
+
+def plain_axes(ndim: int, channel_axis: int | None) -> str:
+    """Return the letters of axes nobody named: YX at the end, Q before, C for the channels."""
+    spatial = ndim - (channel_axis is not None)
+    axes = ("Q" * spatial + "YX")[-spatial:]
+    if channel_axis is None:
+        return axes
+    at = channel_axis % ndim
+    return axes[:at] + "C" + axes[at:]
+
+
+def channels_of(axes: str) -> int | None:
+    """Return the axis of the channels by its letter: samples of a pixel before planes."""
+    return next((axes.index(letter) for letter in CHANNELS if letter in axes), None)
+
+
+def native(pixels: Array) -> Array:
+    """Return real numbers in native byte order, or say why they are not pixels."""
+    if pixels.dtype.kind not in "uif":
+        raise FileError(f"holds {pixels.dtype} values; save it as integers or floats")
+    if pixels.size == 0:
+        raise FileError(f"holds no pixel: its shape is {pixels.shape}")
+    return np.array(pixels, dtype=pixels.dtype.newbyteorder("="), order="C")
+
+
+def one_line(error: BaseException) -> str:
+    """Return an exception's message on one line, or its name if it has none."""
+    if isinstance(error, KeyError):
+        return f"{error} is missing or unknown"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+class _WhileQuiet:
+    """A pattern for a filter of warnings that matches within :func:`suppress_warnings` only."""
+
+    def match(self, text: str) -> bool:
+        """Whether a warning is one of a decoder's."""
+        return _QUIET.get()
+
+
+_IGNORED: Any = ("ignore", _WhileQuiet(), Warning, None, 0)
+_FILTERS = threading.Lock()
+
+
+def _put_first(entry: Any) -> None:
+    """Move a filter of warnings before those that others have added since."""
+    with _FILTERS:
+        filters: Any = warnings.filters
+        if not filters or filters[0] is not entry:
+            with suppress(ValueError):
+                filters.remove(entry)
+            filters.insert(0, entry)
+
+
+@contextmanager
+def suppress_warnings() -> Iterator[None]:
+    """Keep a decoder's warnings from the user: what matters is raised as an error.
+
+    The filters of warnings belong to the whole process.  They are not swapped here, which threads
+    would undo for each other: one filter stays among them and looks at the thread that warns (and
+    those that work for it: context variables follow tasks of asyncio).
+    """
+    if getattr(sys.flags, "context_aware_warnings", False):  # Python 3.14: each thread has its own
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+        return
+    _put_first(_IGNORED)
+    token = _QUIET.set(True)
+    try:
+        yield
+    finally:
+        _QUIET.reset(token)
+
+
+def temporary_name(final: Path) -> Path:
+    """Return a hidden name beside a file that no other run takes."""
+    return final.with_name(f".{final.name[:100]}.{secrets.token_hex(6)}.part")
+
+
+@contextmanager
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
+    """Open a temporary file beside ``path`` that takes its place when all went well.
+
+    Whatever goes wrong, Ctrl-C included, ``path`` is as it was and no temporary file is left.
+    """
+    final = Path(os.path.realpath(path))  # replace what a link points to, not the link
+    temporary = temporary_name(final)
+    try:
+        with open(temporary, "xb+") as handle:
+            yield handle
+            handle.flush()
+            os.fsync(handle.fileno())
+        commit(temporary, final)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder beside ``path`` that takes its place when all went well."""
+    final = Path(os.path.realpath(path))
+    temporary = temporary_name(final)
+    try:
+        temporary.mkdir()
+        yield temporary
+        commit(temporary, final)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def commit(temporary: Path, final: Path) -> None:
+    """Give a finished file or folder its name; a file keeps the mode of the one it replaces."""
+    if not temporary.is_dir():
+        if final.exists():
+            os.chmod(temporary, final.stat().st_mode & 0o7777)
+        os.replace(temporary, final)
+        return
+    old = temporary_name(final)
+    if final.exists():
+        os.replace(final, old)  # a folder cannot be replaced in one step
+    try:
+        os.replace(temporary, final)
+    except BaseException:
+        if old.exists():
+            os.replace(old, final)
+        raise
+    shutil.rmtree(old, ignore_errors=True)

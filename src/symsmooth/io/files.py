@@ -1,0 +1,168 @@
+"""Read a whole file, and write one back as it came."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from .base import (
+    Array,
+    FileError,
+    ImageFile,
+    atomic_folder,
+    atomic_write,
+    one_line,
+    suppress_warnings,
+)
+from .formats import detect_format, format_of, is_zarr, module_of
+
+_AGAIN = "if another program opens it, save it again there"
+_ONE_IMAGE = ("PNG", "JPEG", "BMP", "WEBP", "NPY")
+
+
+def read_images(path: str | os.PathLike[str]) -> list[ImageFile]:
+    """Read all images of a file; the content decides the format, not the name.
+
+    Parameters
+    ----------
+    path : path
+        A PNG, JPEG, BMP, WebP, TIFF, FITS or .npy file, or a Zarr folder.
+
+    Returns
+    -------
+    list of ImageFile
+        At least one.  Pixels in the file's own dtype; the axis of the channels, if any; alpha apart.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, damaged, or not one of the above; the message is one line.
+    """
+    file = Path(path)
+    try:
+        format = detect_format(file)
+        with suppress_warnings():
+            images: list[ImageFile] = module_of(format).read(file, format)
+        return images
+    except FileError as error:
+        raise FileError(f"{file}: {error}") from error
+    except FileNotFoundError as error:
+        raise FileError(f"{file}: no such file") from error
+    except MemoryError as error:
+        raise FileError(f"{file}: claims more pixels than memory can hold") from error
+    except Exception as error:  # a damaged file can raise anything in a decoder
+        raise FileError(f"{file}: cannot be read: {one_line(error)}; {_AGAIN}") from error
+
+
+def read_image(path: str | os.PathLike[str]) -> ImageFile:
+    """Read a file that holds one image: a picture, a stack or an array.
+
+    Parameters
+    ----------
+    path : path
+        As for :func:`read_images`.
+
+    Returns
+    -------
+    ImageFile
+
+    Raises
+    ------
+    FileError
+        As :func:`read_images`, and if there is more than one image.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "grey.png")
+    >>> write_image(path, np.full((4, 5), 7, np.uint16))
+    >>> read_image(path).pixels.dtype
+    dtype('uint16')
+    """
+    images = read_images(path)
+    if len(images) > 1:
+        shapes = ", ".join(str(image.pixels.shape) for image in images[:3])
+        raise FileError(f"{path}: holds {len(images)} images ({shapes}); use read_images")
+    return images[0]
+
+
+def check_writable(path: str | os.PathLike[str], like: ImageFile | Sequence[ImageFile]) -> None:
+    """Raise FileError if pixels like these could not be written to ``path``.
+
+    Meant to be called before the work starts: floats do not fit into a JPEG, whatever they are.
+    """
+    file = Path(path)
+    images = [like] if isinstance(like, ImageFile) else like
+    try:
+        format = format_of(file)
+        if not file.parent.is_dir():
+            raise FileError(f"there is no folder {file.parent}; make it first")
+        if not os.access(file.parent, os.W_OK):
+            raise FileError(f"the folder {file.parent.resolve()} cannot be written to")
+        if file.is_dir() and (format != "ZARR" or not is_zarr(file)):
+            raise FileError("is a folder; give a file name")
+        if len(images) > 1 and (format in _ONE_IMAGE or images[0].format != format):
+            fits = f"write to a {images[0].format} file" if images[0].format else "write each alone"
+            raise FileError(f"{format} takes one image here, got {len(images)}; {fits}")
+        for image in images:
+            module_of(format).check_supported(image, format)
+    except FileError as error:
+        raise FileError(f"{file}: {error}") from error
+
+
+def write_image(
+    path: str | os.PathLike[str], pixels: Array, like: ImageFile | None = None, note: str = ""
+) -> None:
+    """Write pixels in the format the name asks for, all of them or nothing.
+
+    Parameters
+    ----------
+    path : path
+        Its ending says the format; an existing file is replaced.
+    pixels : ndarray
+        In the shape and dtype of ``like.pixels``.
+    like : ImageFile or None
+        The file the pixels came from: gives channel axis, alpha, layout and metadata.  With None a
+        last axis of 3 is colour.
+    note : str
+        What was done, for the history of the file: FITS HISTORY, the Software tag of EXIF and TIFF,
+        an attribute of Zarr.
+
+    Raises
+    ------
+    FileError
+        If the format cannot hold the pixels, or writing failed; then ``path`` is as it was.
+    """
+    file = Path(path)
+    write_images(file, [_assemble(file, pixels, like)], note)
+
+
+def write_images(path: str | os.PathLike[str], images: Sequence[ImageFile], note: str = "") -> None:
+    """Write what :func:`read_images` gave, with other pixels in it; as :func:`write_image`."""
+    file = Path(path)
+    check_writable(file, images)
+    format = format_of(file)
+    opened: Any = atomic_folder if format == "ZARR" else atomic_write
+    try:
+        with opened(file) as place, suppress_warnings():
+            module_of(format).write(place, images, format, note)
+    except Exception as error:
+        raise FileError(f"{file}: cannot be written: {one_line(error)}") from error
+
+
+def _assemble(file: Path, pixels: Array, like: ImageFile | None) -> ImageFile:
+    """Put new pixels in the place of the old ones."""
+    if like is None:
+        from .npy import guess_channel_axis
+
+        return ImageFile(pixels, guess_channel_axis(pixels.shape), None, "")
+    if pixels.shape != like.pixels.shape:
+        raise FileError(f"{file}: pixels must have shape {like.pixels.shape}, got {pixels.shape}")
+    if like.alpha is not None and like.alpha.dtype != pixels.dtype:
+        raise FileError(
+            f"{file}: pixels must be {like.alpha.dtype} as their alpha is, got {pixels.dtype}"
+        )
+    return replace(like, pixels=pixels)

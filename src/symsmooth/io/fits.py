@@ -1,0 +1,213 @@
+"""FITS, by astropy: every image in the file, with headers card for card.
+
+Integers come as they are stored, with the unsigned ones of BZERO; those that the header scales, or
+where BLANK marks missing pixels, come as physical values (float64, NaN where missing) and go back as
+integers.  Tables and one-dimensional data are copied as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from astropy.io import fits
+
+from .base import Array, FileError, ImageFile, native
+from .limits import check_declared_size
+
+_BLOCK = 2880
+_UNSIGNED = {8: -(2**7), 16: 2**15, 32: 2**31, 64: 2**63}  # BZERO by BITPIX; 8: signed bytes
+_SIGNS = {8: np.int8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+_PLANES = 3  # a cube of so many planes without a name is colour, as Siril and PixInsight save it
+_WIDTH = 72  # letters of a HISTORY card
+
+
+def read(path: Path, format: str) -> list[ImageFile]:
+    """Read all images; what is not an image goes into the details of the first."""
+    options: Any = {"do_not_scale_image_data": True, "disable_image_compression": False}
+    with open(path, "rb") as handle, fits.open(handle, memmap=False, **options) as opened:
+        check_declared_size(
+            sum(_claimed(hdu) for hdu in opened if _is_image(hdu)), path.stat().st_size
+        )
+        parts: list[bytes | None] = []
+        images: list[ImageFile] = []
+        for hdu in opened:
+            if _is_image(hdu):
+                images.append(_read_image(hdu, format))
+                parts.append(None)
+            else:
+                parts.append(_raw(hdu, path))
+    if not images:
+        raise FileError("holds no image of two or more dimensions")
+    images[0].details["parts"] = parts  # type: ignore[index]
+    return images
+
+
+def _is_image(hdu: Any) -> bool:
+    return bool(hdu.is_image) and len(hdu.shape) >= 2 and 0 not in hdu.shape
+
+
+def _claimed(hdu: Any) -> int:
+    """Return the bytes of pixels that a header promises."""
+    count = 1
+    for n in hdu.shape:
+        count *= int(n)
+    return count * abs(hdu.header["BITPIX"]) // 8
+
+
+def _raw(hdu: Any, path: Path) -> bytes:
+    """Return a part of the file as it is stored."""
+    place = hdu.fileinfo()
+    with open(path, "rb") as handle:
+        handle.seek(place["hdrLoc"])
+        return handle.read(place["datLoc"] + place["datSpan"] - place["hdrLoc"])
+
+
+def _read_image(hdu: Any, format: str) -> ImageFile:
+    """Read the pixels of one image and name their axes."""
+    compressed = isinstance(hdu, fits.CompImageHDU)
+    scale, zero, blank = (hdu.header.get(key) for key in ("BSCALE", "BZERO", "BLANK"))
+    if not compressed:
+        scale, zero, blank = hdu._orig_bscale, hdu._orig_bzero, hdu._orig_blank
+    stored = native(np.asarray(hdu.data))
+    bits = 8 * stored.dtype.itemsize
+    scaling = (float(scale or 1), zero or 0, blank if stored.dtype.kind in "ui" else None)
+    pixels = _physical(stored, bits, *scaling)
+    details = {
+        "header": hdu.header.tostring(),
+        "compressed": hdu.compression_type if compressed else None,
+        "primary": isinstance(hdu, fits.PrimaryHDU),
+        "stored": stored.dtype.str,
+        "scaling": scaling,
+        "checksum": getattr(hdu, "_checksum", None) is not None or "CHECKSUM" in hdu.header,
+    }
+    axes = _axes(pixels.shape, hdu.header)
+    channel_axis = axes.index("C") if "C" in axes else None
+    return ImageFile(pixels, channel_axis, None, format, details, axes)
+
+
+def _axes(shape: Sequence[int], header: Any) -> str:
+    """Name the axes: sky last; three planes that nobody named are colours."""
+    axes = ("Q" * len(shape) + "YX")[-len(shape) :]
+    named = str(header.get("CTYPE3", "")).strip()
+    return "CYX" if shape[0] == _PLANES and len(shape) == 3 and not named else axes
+
+
+def _physical(stored: Array, bits: int, scale: float, zero: Any, blank: Any) -> Array:
+    """Return the values that stored numbers stand for."""
+    if stored.dtype.kind == "f" and (scale, zero) == (1, 0):
+        return stored
+    missing = stored == blank if blank is not None else np.zeros(1, bool)
+    if stored.dtype.kind in "ui" and scale == 1 and not missing.any():
+        if zero == 0:
+            return stored
+        if zero == _UNSIGNED[bits]:  # the sign bit says the other half
+            flipped = stored.view(f"u{bits // 8}") ^ np.array(1 << (bits - 1), f"u{bits // 8}")
+            return flipped.view(_SIGNS[bits])
+    return np.where(missing, np.nan, stored * scale + zero)
+
+
+def _as_stored(pixels: Array, details: Any) -> Array:
+    """Return physical values as the numbers the file stores."""
+    dtype = np.dtype(details["stored"])
+    scale, zero, blank = details["scaling"]
+    if pixels.dtype.kind in "ui" and pixels.dtype != dtype:
+        unsigned = pixels.view(f"u{dtype.itemsize}")
+        return (unsigned ^ np.array(1 << (8 * dtype.itemsize - 1), unsigned.dtype)).view(dtype)
+    if pixels.dtype == dtype and (pixels.dtype.kind in "ui" or (scale, zero) == (1, 0)):
+        return pixels
+    values = (pixels - zero) / scale
+    if dtype.kind == "f":
+        return values.astype(dtype)
+    limits = np.iinfo(dtype)
+    values = np.where(np.isfinite(values), values, 0 if blank is None else blank)
+    return np.clip(np.rint(values), limits.min, limits.max).astype(dtype)
+
+
+def check_supported(image: ImageFile, format: str) -> None:
+    """Raise FileError if FITS cannot hold the image."""
+    if image.alpha is not None:
+        raise FileError("FITS holds no alpha channel; write to .png, .webp or .tif")
+    if image.pixels.dtype == np.float16:
+        raise FileError("FITS holds floats of 32 and 64 bits, got float16; write to .tif or .npy")
+
+
+def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:
+    """Write the parts of the file in their order, images with their new pixels."""
+    parts = images[0].details.get("parts") if images[0].format == "FITS" else None
+    waiting = iter(images)
+    for part in parts or [None] * len(images):
+        if part is not None:
+            handle.write(part)
+            continue
+        image = next(waiting)
+        handle.write(_coded(image, note) if image.format == "FITS" else _fresh(image, note))
+
+
+def _coded(image: ImageFile, note: str) -> bytes:
+    """Return an image with its own header, and the note as HISTORY."""
+    details = image.details
+    header = fits.Header.fromstring(details["header"])
+    stored = _as_stored(image.pixels, details)
+    if details["compressed"]:
+        return _compressed(header, stored, image, note)
+    if note:
+        _add_history(header, note)
+    if details["checksum"]:
+        kind = fits.PrimaryHDU if details["primary"] else fits.ImageHDU
+        block = kind.fromstring(header.tostring().encode("ascii") + _padded(stored))
+        block.add_checksum()
+        for key in ("CHECKSUM", "DATASUM"):
+            header[key] = block.header[key], block.header.comments[key]
+    return header.tostring().encode("ascii") + _padded(stored)
+
+
+def _compressed(header: Any, stored: Array, image: ImageFile, note: str) -> bytes:
+    """Return an image of a compressed file, coded without loss: floats cannot be quantised again."""
+    import io
+
+    floats = stored.dtype.kind == "f"
+    kind = "GZIP_2" if floats else image.details["compressed"]
+    block = fits.CompImageHDU(
+        stored, header, compression_type=kind, quantize_level=0 if floats else 16.0
+    )
+    for key, value in zip(("BSCALE", "BZERO"), image.details["scaling"], strict=False):
+        if key in fits.Header.fromstring(image.details["header"]):
+            block.header[key] = value
+    if note:
+        _add_history(block.header, note)
+    buffer = io.BytesIO()
+    fits.HDUList([fits.PrimaryHDU(), block]).writeto(buffer, output_verify="silentfix")
+    data = buffer.getvalue()
+    with fits.open(io.BytesIO(data), disable_image_compression=True) as opened:
+        return data[opened[1].fileinfo()["hdrLoc"] :]
+
+
+def _fresh(image: ImageFile, note: str) -> bytes:
+    """Return an image that comes from another format: channels first, a header of its own."""
+    import io
+
+    pixels = image.pixels
+    if image.channel_axis is not None:
+        pixels = np.moveaxis(pixels, image.channel_axis, 0)
+    block = fits.PrimaryHDU(np.ascontiguousarray(pixels))
+    if note:
+        _add_history(block.header, note)
+    buffer = io.BytesIO()
+    block.writeto(buffer)
+    return buffer.getvalue()
+
+
+def _add_history(header: Any, note: str) -> None:
+    """Add HISTORY cards; a card holds 72 letters of ASCII."""
+    text = note.encode("ascii", "replace").decode()
+    for at in range(0, len(text), _WIDTH):
+        header.add_history(text[at : at + _WIDTH])
+
+
+def _padded(stored: Array) -> bytes:
+    """Return pixels in the byte order and the blocks of FITS."""
+    data = stored.astype(stored.dtype.newbyteorder(">")).tobytes()
+    return data + b"\0" * (-len(data) % _BLOCK)

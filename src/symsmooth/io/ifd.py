@@ -1,0 +1,223 @@
+"""Directories of TIFF tags, edited in place: in TIFF files and in EXIF blocks, which are the same.
+
+All values are found by their offset from the start.  So a value that grows is written at the end,
+and a directory that grows too; nothing else moves, and what cameras hide in their private tags,
+with offsets only they know, stays true.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from .base import FileError
+
+SOFTWARE = 305
+_ASCII = 2
+_SUB_DIRECTORIES = 330
+_SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}  # else 1
+_PLACES = {4: "I", 13: "I", 16: "Q", 18: "Q"}  # types that hold offsets
+_MAX_DIRECTORIES = 250_000
+_MAX_KINDS = 250
+_OF_LAYOUT = (256, 257, 258, 259, 262, 277, 278, 284, 317, 322, 323, 339, 32997, 32998)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How offsets are written: the two byte orders, and two sizes (TIFF and BigTIFF)."""
+
+    order: str  # "<" or ">"
+    big: bool
+
+    @property
+    def offset(self) -> str:
+        """Format of an offset or count."""
+        return self.order + ("Q" if self.big else "I")
+
+    @property
+    def number(self) -> str:
+        """Format of the number of entries."""
+        return self.order + ("Q" if self.big else "H")
+
+    @property
+    def entry(self) -> str:
+        """Format of an entry: tag, type, count, value or where it is."""
+        return self.order + ("HHQ8s" if self.big else "HHI4s")
+
+    @property
+    def room(self) -> int:
+        """Bytes of a value that need no offset."""
+        return 8 if self.big else 4
+
+
+def add_software(handle: BinaryIO, note: str) -> None:
+    """Add a note to the Software tag of the first directory.
+
+    Parameters
+    ----------
+    handle : binary file
+        Open for reading and writing; a TIFF file or an EXIF block.
+    note : str
+        Follows what the tag says already, after a semicolon.
+    """
+    layout, at = _first_directory(handle)
+    entries, following = _read_directory(handle, layout, at)
+    old = next((entry for entry in entries if entry[0] == SOFTWARE), None)
+    said = _text(handle, layout, old) if old else b""
+    told = note.encode("ascii", "replace")
+    if said.endswith(told):
+        return
+    text = (said + b"; " + told if said else told) + b"\0"
+    entry = (SOFTWARE, _ASCII, len(text), _store(handle, layout, text))
+    packed = struct.pack(layout.entry, *entry)
+    if old:
+        start = at + struct.calcsize(layout.number)
+        handle.seek(start + entries.index(old) * struct.calcsize(layout.entry))
+        handle.write(packed)
+        return
+    entries = sorted([*entries, entry], key=lambda e: e[0])
+    directory = struct.pack(layout.number, len(entries))
+    directory += b"".join(struct.pack(layout.entry, *e) for e in entries) + following
+    moved = _append(handle, layout, directory)
+    handle.seek(8 if layout.big else 4)
+    handle.write(moved)
+
+
+def exif_with_software(exif: bytes | None, note: str) -> bytes | None:
+    """Return an EXIF block with a note in it; one that makes no sense comes back as it is."""
+    if not note:
+        return exif
+    block = io.BytesIO(exif or b"II*\0\x08\0\0\0\0\0\0\0\0\0")  # else one without entries
+    with suppress(Exception):
+        add_software(block, note)
+        return block.getvalue()
+    return exif
+
+
+def _first_directory(handle: BinaryIO) -> tuple[Layout, int]:
+    handle.seek(0)
+    start = handle.read(16)
+    order = {b"II": "<", b"MM": ">"}[start[:2]]
+    big = struct.unpack(order + "H", start[2:4])[0] == 43
+    layout = Layout(order, big)
+    where = start[8:16] if big else start[4:8]
+    return layout, struct.unpack(layout.offset, where)[0]
+
+
+Entry = tuple[int, int, int, bytes]
+
+
+def check_directories(handle: BinaryIO) -> int:
+    """Follow every directory of a TIFF to the next and to those below it; return how many pages there are.
+
+    Whoever follows a chain that leads back to itself never ends; it is refused here.  One that leads
+    nowhere ends there.
+    """
+    return sum(is_page for _, entries, is_page in _walk(handle) if entries is not None)
+
+
+def occupied(handle: BinaryIO) -> list[tuple[int, int]] | None:
+    """Return where a TIFF holds something other than pixels: (offset, bytes) of header, tags, values.
+
+    None if a chain leads nowhere: once the file grows, something might be there.
+    """
+    layout, _ = _first_directory(handle)
+    found = [(0, 16 if layout.big else 8)]
+    for at, entries, _ in _walk(handle):
+        if entries is None:
+            return None
+        size = struct.calcsize(layout.number) + len(entries) * struct.calcsize(layout.entry)
+        found.append((at, size + layout.room))
+        for _, kind, count, value in entries:
+            if count * _SIZES.get(kind, 1) > layout.room:
+                place = struct.unpack(layout.offset, value)[0]
+                found.append((place, count * _SIZES.get(kind, 1)))
+    return found
+
+
+def _walk(handle: BinaryIO) -> Iterator[tuple[int, list[Entry] | None, bool]]:
+    """Yield each directory: where it is, its entries (None: damaged), whether it is a page or below one."""
+    layout, first = _first_directory(handle)
+    waiting, seen, kinds = [(first, True)], set(), set()
+    while waiting:
+        at, is_page = waiting.pop()
+        if at in seen:
+            raise FileError("has a directory that leads back to an earlier one: damaged")
+        seen.add(at)
+        if len(seen) > _MAX_DIRECTORIES:
+            raise FileError(f"has more than {_MAX_DIRECTORIES} pages; split it")
+        try:
+            entries, following = _read_directory(handle, layout, at)
+        except (ValueError, OSError, OverflowError, struct.error):
+            yield at, None, is_page  # the chain ends here
+            continue
+        kinds.add(tuple(entry for entry in entries if entry[0] in _OF_LAYOUT and entry[2] == 1))
+        if len(kinds) > _MAX_KINDS:  # each is compared with all the others
+            raise FileError(f"holds images of more than {_MAX_KINDS} sizes; split it")
+        yield at, entries, is_page
+        for entry in entries:
+            if entry[0] == _SUB_DIRECTORIES:
+                waiting += [(below, False) for below in _offsets(handle, layout, entry)]
+        after = struct.unpack(layout.offset, following)[0]
+        if after and is_page:  # those below are listed by the page, whatever they say follows them
+            waiting.append((after, True))
+
+
+def _offsets(handle: BinaryIO, layout: Layout, entry: Entry) -> list[int]:
+    """Return the places that an entry holds: offsets of 4 or 8 bytes."""
+    _, kind, count, value = entry
+    form = _PLACES.get(kind)
+    if form is None or count > _MAX_DIRECTORIES:
+        return []
+    size = count * struct.calcsize(layout.order + form)
+    if size > layout.room:
+        handle.seek(struct.unpack(layout.offset, value)[0])
+        value = handle.read(size)
+    whole = len(value[:size]) // struct.calcsize(layout.order + form)
+    return [n for n in struct.unpack_from(f"{layout.order}{whole}{form}", value) if n]
+
+
+def _read_directory(handle: BinaryIO, layout: Layout, at: int) -> tuple[list[Entry], bytes]:
+    """Return the entries of a directory, and the offset of the next one as it is stored."""
+    handle.seek(at)
+    number = struct.calcsize(layout.number)
+    (count,) = struct.unpack(layout.number, handle.read(number))
+    size = struct.calcsize(layout.entry)
+    stored = handle.read(count * size) if count < 4096 else b""
+    if len(stored) != count * size:
+        raise ValueError("the directory of tags is damaged")
+    entries = [struct.unpack_from(layout.entry, stored, i * size) for i in range(count)]
+    return entries, handle.read(layout.room).ljust(layout.room, b"\0")
+
+
+def _text(handle: BinaryIO, layout: Layout, entry: Entry) -> bytes:
+    """Return the text of an entry without what ends it."""
+    _, kind, count, value = entry
+    if kind != _ASCII or count > 65536:
+        return b""
+    if count > layout.room:
+        handle.seek(struct.unpack(layout.offset, value)[0])
+        value = handle.read(count)
+    return value[:count].split(b"\0")[0].rstrip()
+
+
+def _store(handle: BinaryIO, layout: Layout, value: bytes) -> bytes:
+    """Return what an entry says of a value: itself if it is short, else where it now is."""
+    if len(value) <= layout.room:
+        return value.ljust(layout.room, b"\0")
+    return _append(handle, layout, value)
+
+
+def _append(handle: BinaryIO, layout: Layout, block: bytes) -> bytes:
+    """Write a block at the end, on an even offset, and return that offset as it is stored."""
+    at = handle.seek(0, 2)
+    if at % 2:
+        handle.write(b"\0")
+        at += 1
+    place = struct.pack(layout.offset, at)  # an error beyond 4 GB: then nothing was written
+    handle.write(block)
+    return place

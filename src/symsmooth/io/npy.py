@@ -1,0 +1,67 @@
+"""NumPy's own format.  It says nothing about channels, so one rule decides.
+
+A last axis of exactly 3 after two or three others is colour: nobody has a volume three voxels
+wide, everybody has ``(rows, columns, 3)``.  All else is a picture or a stack without channels;
+whoever knows better says so (the command line has ``--channel-axis`` and ``--volume``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from .base import Array, FileError, ImageFile, native
+from .limits import check_declared_size
+
+
+def read(path: Path, format: str) -> list[ImageFile]:
+    """Read one array."""
+    pixels = native(open_mapped(path))
+    return [ImageFile(pixels, guess_channel_axis(pixels.shape), None, format)]
+
+
+def open_mapped(path: Path, *, whole: bool = True) -> Array:
+    """Open an array where it is, once its file is known to be as long as the array."""
+    with open(path, "rb") as handle:
+        version = np.lib.format.read_magic(handle)
+        if version == (1, 0):
+            shape, _, dtype = np.lib.format.read_array_header_1_0(handle)
+        elif version == (2, 0):
+            shape, _, dtype = np.lib.format.read_array_header_2_0(handle)
+        else:
+            raise FileError(f"is a .npy of version {version[0]}; save it as integers or floats")
+        n_bytes, start = dtype.itemsize, handle.tell()
+    if dtype.kind not in "uif":
+        raise FileError(f"holds {dtype} values; save it as integers or floats")
+    for n in shape:
+        n_bytes *= int(n)
+    stored = path.stat().st_size
+    if n_bytes > stored - start or min(shape, default=1) < 0:
+        raise FileError(f"claims {n_bytes} bytes of pixels in a file of {stored}: damaged")
+    check_declared_size(n_bytes, stored, whole=whole)
+    return np.lib.format.open_memmap(path, mode="r")
+
+
+def guess_channel_axis(shape: Sequence[int]) -> int | None:
+    """Return the last axis if it looks like colour, else None."""
+    return len(shape) - 1 if len(shape) in (3, 4) and shape[-1] == 3 else None
+
+
+def check_supported(image: ImageFile, format: str) -> None:
+    """Raise FileError if .npy cannot hold the image."""
+    if image.alpha is not None:
+        raise FileError(".npy holds no alpha channel; write to .png, .webp or .tif")
+
+
+def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:
+    """Write the pixels; there is no place for a note."""
+    (image,) = images
+    np.lib.format.write_array(handle, image.pixels, allow_pickle=False)
+
+
+def memory_map(path: Path) -> Array:
+    """Open the pixels of a file where they are."""
+    return np.lib.format.open_memmap(path, mode="r+")

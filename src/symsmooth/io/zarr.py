@@ -1,0 +1,241 @@
+"""Zarr (versions 2 and 3) and OME-Zarr: folders of chunks with metadata beside them.
+
+A group of OME's is one image, its largest level, with the smaller ones made again; any other group is
+all the arrays in it.  An image goes back into a copy of the store it came from: metadata, labels and
+tables as they were, only the chunks of the image are new.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+
+from .base import FileError, ImageFile, channels_of, native, plain_axes
+from .limits import Survey, amount, check_declared_size, check_pieces, name_inside, survey
+from .npy import guess_channel_axis
+from .pyramid import build, how_reduced
+from .unpacking import bound_unpacking
+
+_METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
+_NAMES = {"x": "X", "y": "Y", "z": "Z", "t": "T", "c": "C", "time": "T", "channel": "C"}
+_NAMES |= {"band": "C", "lon": "X", "lat": "Y", "longitude": "X", "latitude": "Y", "depth": "Z"}
+_OLD_OME = "tczyx"  # the axes of OME-Zarr before it named them
+_CHUNK = 2**20  # pixels in the chunks of a new array
+_SPARE = 2**16  # bytes that a coded chunk may be longer than its pixels
+
+
+def read(path: Path, format: str) -> list[ImageFile]:
+    """Read every image of the store."""
+    images = [_read_node(path, *node, format) for node in find_images(path)]
+    if not images:
+        raise FileError("holds no array of two or more dimensions")
+    return images
+
+
+def find_images(path: Path, *, whole: bool = True) -> list[tuple[list[str], str]]:
+    """Return the levels (names of arrays, largest first) and the axes of each image.
+
+    All that the store claims is checked here: what follows may trust it.
+    """
+    files = survey(path)
+    root = zarr.open(str(path), mode="r")
+    if isinstance(root, zarr.Array):
+        images = [([""], _axes(root, root.attrs, None))]
+    else:  # what each array says of itself, not a copy of it
+        root = zarr.open_group(str(path), mode="r", use_consolidated=False)
+        images = list(_walk(path, root, ""))
+    claimed = sum(_check_levels(path, names, files) for names, _ in images)
+    check_declared_size(claimed, amount(files, "")[1], whole=whole)
+    return images
+
+
+def _walk(path: Path, group: Any, prefix: str) -> Iterator[tuple[list[str], str]]:
+    """Go through a group: an image of OME's, else the arrays and groups in it."""
+    ome = group.attrs.get("ome", group.attrs)
+    scales = ome.get("multiscales") if isinstance(ome, Mapping) else None
+    if scales:
+        here = path / prefix
+        names = [prefix + name_inside(here, level["path"]) for level in scales[0]["datasets"]]
+        if not names or len(set(names)) < len(names):
+            raise FileError("names one level twice, or none: damaged")
+        largest = open_array(path, names[0], "r")
+        yield names, _axes(largest, {}, scales[0].get("axes") or _OLD_OME[-largest.ndim :])
+        return
+    for name, member in sorted(group.members()):
+        if isinstance(member, zarr.Group):
+            if name != "labels":
+                yield from _walk(path, member, f"{prefix}{name}/")
+        elif member.ndim >= 2 and member.dtype.kind in "uif":
+            yield [prefix + name], _axes(member, member.attrs, None)
+
+
+def _axes(array: Any, attributes: Mapping[str, Any], told: Any) -> str:
+    """Return a letter for each axis, from OME's names, Zarr's or xarray's; else a guess."""
+    names = told or getattr(array.metadata, "dimension_names", None)
+    names = names or attributes.get("_ARRAY_DIMENSIONS")
+    if not names or not any(names):
+        return plain_axes(array.ndim, guess_channel_axis(array.shape))
+    words = [n.get("name", "") if isinstance(n, Mapping) else str(n or "") for n in names]
+    axes = "".join(_NAMES.get(word.lower(), "Q") for word in words)
+    if len(axes) != array.ndim:
+        raise FileError(f"names {len(axes)} axes of {array.ndim}")
+    if "X" in axes and "Y" in axes:
+        return axes
+    return plain_axes(array.ndim, channels_of(axes))
+
+
+def open_array(path: Path, name: str, mode: Any) -> Any:
+    """Open one array of a store, by its name in it; its chunks unpack to what they claim at most."""
+    place = path / name_inside(path, name) if name else path
+    array = zarr.open_array(str(place), mode=mode)
+    bound_unpacking(array, 2 * _piece(array) + _SPARE)
+    return array
+
+
+def _piece(array: Any) -> int:
+    """Return the bytes of a chunk, or of the shard that holds several."""
+    size = int(array.dtype.itemsize)
+    for n in array.shards or array.chunks:
+        size *= int(n)
+    return size
+
+
+def _check_levels(path: Path, names: Sequence[str], files: Survey) -> int:
+    """Refuse levels that are not what they claim; return the bytes of pixels of the largest."""
+    large, claimed = None, []
+    for name in names:
+        array = open_array(path, name, "r")
+        _check_array(array, *amount(files, name))
+        if large is not None:
+            smaller = all(a <= b for a, b in zip(array.shape, large.shape, strict=False))
+            if array.ndim != large.ndim or array.dtype != large.dtype or not smaller:
+                raise FileError(
+                    f"has a level {name} that is not a smaller copy of the one above it"
+                )
+        claimed.append(int(array.nbytes))
+        large = array
+    return claimed[0]
+
+
+def _check_array(array: Any, files: int, stored: int) -> None:
+    """Refuse an array that is not what it claims: chunks or sizes no such store can have."""
+    if array.dtype.kind not in "uif":
+        raise FileError(f"holds {array.dtype} values; save it as integers or floats")
+    if 0 in array.shape:
+        raise FileError(f"holds no pixel: its shape is {array.shape}")
+    coders = getattr(array.metadata, "filters", None) or ()  # of version 2
+    if any(getattr(coder, "codec_id", "") == "pickle" for coder in coders):
+        raise FileError("is coded with pickle, which can run any code; save it with another filter")
+    check_declared_size(int(array.nbytes), stored, piece=_piece(array), whole=False)
+    check_pieces(int(array.nchunks), files, stored, sharded=array.shards is not None)
+
+
+def _read_node(path: Path, names: list[str], axes: str, format: str) -> ImageFile:
+    """Read one image: its largest level."""
+    pixels = native(np.asarray(open_array(path, names[0], "r")[...]))
+    details: dict[str, Any] = {"store": str(path.resolve()), "levels": names}
+    details["pyramid"] = pyramid(path, names)
+    return ImageFile(pixels, channels_of(axes), None, format, details, axes)
+
+
+def pyramid(path: Path, names: Sequence[str]) -> Any:
+    """Tell how the smaller levels were made."""
+    if len(names) < 2:
+        return "mean"
+    large, small = (open_array(path, name, "r") for name in names[:2])
+    return how_reduced(large, small)
+
+
+def check_supported(image: ImageFile, format: str) -> None:
+    """Raise FileError if Zarr cannot hold the image."""
+    if image.alpha is not None:
+        raise FileError("Zarr holds no alpha channel; write to .png, .webp or .tif")
+
+
+def write(folder: Path, images: Sequence[ImageFile], format: str, note: str) -> None:
+    """Write the images into a copy of the store they came from, or one into a store of its own."""
+    first = images[0]
+    if first.format != "ZARR":
+        array = create(folder, first.pixels.shape, first.pixels.dtype, first.axes)
+        array[...] = first.pixels
+    else:
+        levels = [name for image in images for name in image.details["levels"]]
+        copy_store(Path(first.details["store"]), folder, levels)
+        for image in images:
+            fill(folder, image)
+    if note:
+        add_note(folder, note)
+
+
+def fill(folder: Path, image: ImageFile) -> None:
+    """Write the pixels of an image, and its smaller levels."""
+    names = image.details["levels"]
+    open_array(folder, names[0], "r+")[...] = image.pixels
+    build_levels(folder, names, image.details["pyramid"])
+
+
+def build_levels(folder: Path, names: Sequence[str], how: Any) -> None:
+    """Make the smaller levels, each from the one above."""
+    for large, small in itertools.pairwise(names):
+        build(open_array(folder, large, "r"), open_array(folder, small, "r+"), how)
+
+
+def new_chunks(shape: Sequence[int], axes: str) -> tuple[int, ...]:
+    """Return the chunks of an array that is made here."""
+    spatial = sum(letter in "ZYX" for letter in axes) or 1
+    side = max(int(_CHUNK ** (1 / spatial)), 1)
+    return tuple(
+        min(n, side) if letter in "ZYX" else (n if letter in "CS" else 1)
+        for n, letter in zip(shape, axes, strict=True)
+    )
+
+
+def create(folder: Path, shape: Sequence[int], dtype: Any, axes: str) -> Any:
+    """Make an array of zeros with named axes."""
+    return zarr.create_array(
+        str(folder),
+        shape=tuple(shape),
+        chunks=new_chunks(shape, axes),
+        dtype=dtype,
+        dimension_names=list(axes.replace("S", "C").lower()),
+        overwrite=True,
+    )
+
+
+def copy_store(source: Path, target: Path, levels: Sequence[str]) -> None:
+    """Copy a store but for the chunks of some arrays."""
+    if not source.is_dir():
+        raise FileError(f"the store it came from, {source}, is gone")
+    survey(source)  # no link in it leads out, so nothing from outside is copied
+    emptied = {os.path.normpath(source / name) for name in levels}
+    for at, folders, found in os.walk(source):
+        here = target / os.path.relpath(at, source)
+        here.mkdir(parents=True, exist_ok=True)
+        in_array = os.path.normpath(at) in emptied
+        if in_array:
+            folders.clear()
+        for name in found:
+            if not in_array or name in _METADATA:
+                shutil.copyfile(os.path.join(at, name), here / name)
+
+
+def add_note(folder: Path, note: str) -> None:
+    """Add what was done to the attribute "symsmooth" of the store."""
+    path = folder / "zarr.json"
+    if path.exists():
+        metadata = json.loads(path.read_text())
+        attributes = metadata["attributes"] = metadata.get("attributes") or {}
+    else:
+        path = folder / ".zattrs"
+        metadata = attributes = (json.loads(path.read_text()) if path.exists() else {}) or {}
+    said = attributes.get("symsmooth", [])
+    attributes["symsmooth"] = [*(said if isinstance(said, list) else [said]), note]
+    path.write_text(json.dumps(metadata, indent=2))

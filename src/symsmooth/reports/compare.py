@@ -1,0 +1,291 @@
+"""Several methods on one picture -> one page: divider, zoom, method noise, table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..core.image import Array
+from ..core.metrics import psnr, ssim
+from ..core.parallel import Progress
+from ..mixture.figures import MissingMatplotlib
+from . import Panel, Plot, Row, Section, Series, Table, element, page, strip
+from .display import Range, busiest, display_range, encode, reduce, reduction, unheard
+from .markup import Child, Html
+
+_DETAIL = 512  # sides of the part that is shown in full if the whole picture cannot be
+_SPECTRUM = 1024  # sides of the part whose spectrum is taken
+_NOISE_RANGE = 3.0  # sigmas of method noise from grey to white
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a method made of the picture."""
+
+    label: str
+    image: Array  # like the noisy one
+    seconds: float
+    sigma: str  # the noise it was told of, or found
+    parameters: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that a page shows."""
+
+    name: str  # of the picture
+    noisy: Array  # (height, width) or (height, width, channels)
+    sigma: float  # noise level in the picture's units
+    peak: float  # for PSNR and SSIM
+    results: Sequence[Result]
+    reference: Array | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+    shown: Range | None = None  # what is black and what is white, if not for the page to choose
+    timing: str = "this run on this machine, after a small part was done to warm up"
+
+
+def compare_page(found: Comparison, progress: Progress = unheard) -> str:
+    """Return the comparison as one HTML page; ``progress`` hears of each picture that is drawn.
+
+    Examples
+    --------
+    >>> noisy = np.random.default_rng(0).normal(100.0, 20.0, (16, 16))
+    >>> smooth = Result("mean", np.full((16, 16), 100.0), 0.1, "20")
+    >>> compare_page(Comparison("a", noisy, 20.0, 255.0, [smooth])).startswith("<!doctype html>")
+    True
+    """
+    shown = _range(found)
+    pictures, told = _pictures(found, shown, "The whole picture", progress)
+    progress("numbers", 0, 1)
+    numbers = _table(found).to_html()
+    progress("plots", 0, 1)
+    facts = {
+        **found.facts,
+        "Brightness": str(shown),
+        "Method noise": f"noisy minus denoised; black and white are {_NOISE_RANGE:g}σ",
+        "Pictures": told,
+    }
+    listed = [[element("dt", name), element("dd", text)] for name, text in facts.items()]
+    sections = [
+        Section("pictures", "Look", pictures),
+        Section("numbers", "Numbers", numbers),
+        Section("noise", "What was removed", _noise_plots(found)),
+        Section("run", "How it was made", element("dl", listed, class_="facts")),
+    ]
+    return page(f"{found.name}, denoised", _lead(found), sections, foot=_foot())
+
+
+def look_page(found: Comparison, title: str, progress: Progress = unheard) -> str:
+    """Return the pictures alone, before there is more to tell; there may be no result yet."""
+    pictures, _ = _pictures(found, _range(found), title, progress)
+    return page(f"{found.name}, {title}", None, [Section("pictures", "Look", pictures)])
+
+
+def _range(found: Comparison) -> Range:
+    return found.shown or display_range(found.noisy if found.reference is None else found.reference)
+
+
+def _lead(found: Comparison) -> Child:
+    count = len(found.results)
+    headline = f"{count} ways to denoise {found.name}" if count > 1 else f"{found.name}, denoised"
+    if found.reference is not None:
+        scores = {r.label: psnr(r.image, found.reference, found.peak) for r in found.results}
+        best = max(scores, key=scores.__getitem__)
+        gain = scores[best] - psnr(found.noisy, found.reference, found.peak)
+        if np.isfinite(gain):
+            headline = f"{best} comes closest: {gain:.1f} dB above the noisy picture"
+    return [
+        element("p", headline, class_="headline"),
+        element(
+            "p",
+            "Drag the divider, or move it with the arrow keys; click a picture or press + to zoom: all "
+            "pictures move together. A good method removes noise and nothing else: no edge or texture "
+            "should be seen in the method noise.",
+        ),
+    ]
+
+
+def _pictures(
+    found: Comparison, shown: Range, title: str, progress: Progress
+) -> tuple[list[Child], str]:
+    """Return the strip, a second one in full size if the whole is down-scaled, and what was done."""
+    height, width = found.noisy.shape[:2]
+    factor = reduction(height, width)
+    if factor == 1:
+        body, told = _strip(found, shown, title, (slice(None), slice(None)), 1, progress)
+        return [body], f"{width}x{height}, in full size, {told}"
+    where = busiest(found.results[0].image if found.results else found.noisy, _DETAIL)
+    detail, told_detail = _strip(found, shown, "A part in full size", where, 1, progress, 0.4)
+    whole, told = _strip(
+        found, shown, f"{title}, sides divided by {factor}",
+        (slice(None), slice(None)), factor, progress, 0.6,
+    )  # fmt: skip
+    y, x = where
+    place = f"rows {y.start} to {y.stop - 1}, columns {x.start} to {x.stop - 1}"
+    return [detail, whole], (
+        f"the whole is down-scaled by {factor} ({told}), which hides noise; "
+        f"{place} in full size ({told_detail})"
+    )
+
+
+def _strip(
+    found: Comparison,
+    shown: Range,
+    title: str,
+    where: tuple[slice, slice],
+    factor: int,
+    progress: Progress,
+    share: float = 1.0,
+) -> tuple[Html, str]:
+    """Return pictures above, method noise below, and how they are compressed."""
+
+    def part(pixels: Array) -> Array:
+        return reduce(np.asarray(pixels[where], np.float32), factor)
+
+    noisy = part(found.noisy)
+    span = _NOISE_RANGE * found.sigma or 1.0
+    shade = Range(-span, span)
+    labels, pictures, notes = ["noisy"], [shown(noisy)], [_note(found, found.noisy)]
+    if found.reference is not None:
+        labels, notes = [*labels, "reference"], [*notes, ""]
+        pictures.append(shown(part(found.reference)))
+    noises = []
+    for result in found.results:
+        denoised = part(result.image)
+        pictures.append(shown(denoised))
+        noises.append(shade(noisy - denoised))
+        labels.append(result.label)
+        notes.append(_note(found, result.image))
+    uris, noise_uris, told = encode(pictures, noises, int(13_000_000 * share), progress)
+    panels = [Panel(*each) for each in zip(labels, uris, notes, strict=True)]
+    panels = [panels[0], *panels[2:], panels[1]] if found.reference is not None else panels
+    below = [
+        Panel(f"{result.label}: removed", uri, f"std {_removed(found, result):.3g}")
+        for result, uri in zip(found.results, noise_uris, strict=True)
+    ]
+    ratio = noisy.shape[1] / noisy.shape[0]
+    return strip(
+        title, panels, below=below, below_title="Method noise: what was removed" if below else "",
+        ratio=float(np.clip(ratio, 0.4, 3.0)), large=True,
+    ), told  # fmt: skip
+
+
+def _note(found: Comparison, image: Array) -> str:
+    if found.reference is None:
+        return ""
+    return f"{psnr(image, found.reference, found.peak):.2f} dB"
+
+
+def _removed(found: Comparison, result: Result) -> float:
+    return float(np.nanstd(_difference(found, result)))
+
+
+def _difference(found: Comparison, result: Result) -> Array:
+    apart = np.asarray(found.noisy, np.float32) - np.asarray(result.image, np.float32)
+    return np.where(np.isfinite(apart), apart, np.float32(np.nan))
+
+
+def _table(found: Comparison) -> Table:
+    clean, peak = found.reference, found.peak
+    head = ["method", "time, s", "noise assumed"]
+    scored = ["PSNR, dB", "SSIM"] if clean is not None else []
+    rows: list[Row] = []
+
+    def scores(image: Array) -> Row:
+        return [] if clean is None else [psnr(image, clean, peak), _score(ssim(image, clean, peak))]
+
+    if clean is not None:
+        rows.append(["noisy", None, None, *scores(found.noisy), None, ""])
+    for result in found.results:
+        told = [f"{name} {_plain(value)}" for name, value in result.parameters.items()]
+        removed = f"{_removed(found, result):.4g}"
+        row: Row = [result.label, result.seconds, result.sigma, *scores(result.image)]
+        rows.append([*row, removed, ", ".join(told)])
+    note = f"Time: {found.timing}."
+    if clean is not None:
+        note += f" PSNR and SSIM for a peak of {peak:.6g}."
+    caption = f"{found.name}: noise {found.sigma:.4g}, estimated or given"
+    return Table(caption, [*head, *scored, "removed (std)", "parameters"], rows, note=note)
+
+
+def _score(value: float | None) -> str:
+    return "too small" if value is None else f"{value:.4f}"
+
+
+def _plain(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _noise_plots(found: Comparison) -> Child:
+    """Return histogram and spectrum of the method noise, in units of the noise."""
+    if found.sigma <= 0:
+        return element("p", "There is no noise: nothing was to be removed.")
+    edges = _bins(found)
+    middle = (edges[1:] + edges[:-1]) / 2
+    normal = np.exp(-(middle**2) / 2) / np.sqrt(2 * np.pi)
+    counts, spectra = [], []
+    for result in found.results:
+        removed = _difference(found, result) / np.float32(found.sigma)
+        density = np.histogram(removed[np.isfinite(removed)], edges, density=True)[0]
+        counts.append(Series(result.label, middle.tolist(), density.tolist(), "faint"))
+        frequencies, power = radial_spectrum(removed)
+        spectra.append(Series(result.label, frequencies.tolist(), power.tolist(), "faint"))
+    plots = [
+        Plot("Histogram of the method noise", "what was removed, in σ", "density",
+             [*counts, Series("noise", middle.tolist(), normal.tolist(), "dashed", 10)]),
+        Plot("Spectrum of the method noise", "frequency, cycles a pixel", "power, in σ²",
+             spectra, across=[(1.0, "white noise")]),
+    ]  # fmt: skip
+    try:
+        drawn = [plot.to_svg() for plot in plots]
+    except MissingMatplotlib as error:
+        return element("p", f"No plots here: {error}.")
+    return [
+        element(
+            "p",
+            "Left: the noise is a bell of width σ; a narrower curve means that noise was left, heavy "
+            "tails that structure was taken. Right: white noise has the same power at all frequencies; "
+            "a dip at low ones is what the method could not tell from the picture.",
+        ),
+        element("div", drawn, class_="plots"),
+    ]
+
+
+def _bins(found: Comparison) -> Array:
+    """Return edges from -4 to 4 sigma; each bin holds as many whole numbers if pixels are such."""
+    step = 0.1 * found.sigma
+    shift = 0.5 * step
+    if np.issubdtype(found.noisy.dtype, np.integer):
+        step, shift = max(round(step), 1), 0.5
+    count = int(np.clip(4.0 * found.sigma / step, 2, 200))
+    return (np.arange(-count, count + 2) * step - shift) / found.sigma
+
+
+def radial_spectrum(noise: Array) -> tuple[Array, Array]:
+    """Return frequencies up to 1/2 cycle a pixel and the mean power there (1 for unit white noise)."""
+    middle = tuple(
+        slice(max(n - _SPECTRUM, 0) // 2, max(n - _SPECTRUM, 0) // 2 + min(n, _SPECTRUM))
+        for n in noise.shape[:2]
+    )
+    part = np.nan_to_num(noise[middle])
+    part = part[..., np.newaxis] if part.ndim == 2 else part
+    height, width = part.shape[:2]
+    power = (np.abs(np.fft.rfft2(part, axes=(0, 1))) ** 2).mean(axis=-1) / (height * width)
+    radius = np.hypot(np.fft.fftfreq(height)[:, np.newaxis], np.fft.rfftfreq(width))
+    bins = min(32, max(min(height, width) // 4, 1))
+    place = np.minimum((radius * 2 * bins).astype(int), bins)
+    place[0, 0] = bins  # the mean is no noise
+    total = np.bincount(place.ravel(), power.ravel(), bins + 1)[:bins]
+    number = np.bincount(place.ravel(), minlength=bins + 1)[:bins]
+    known = number > 0
+    return (np.arange(bins) + 0.5)[known] / (2 * bins), total[known] / number[known]
+
+
+def _foot() -> Child:
+    return element(
+        "p",
+        "Pictures: click or press + to zoom, drag or use the arrows to move, 0 to reset. This page is "
+        "one file and asks for nothing from the network.",
+    )

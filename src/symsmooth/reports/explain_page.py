@@ -1,0 +1,362 @@
+"""What the mixture learned -> one page; a sentence for each figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..core.image import Array
+from ..mixture.figures import require_matplotlib, sure_curve
+from ..mixture.gsf import GSFResult
+from . import (
+    Panel,
+    Plot,
+    Row,
+    Section,
+    Series,
+    Table,
+    element,
+    page,
+    prose,
+    strip,
+    thumbnails,
+    webp_uri,
+)
+from .display import Range, display_range
+from .explain import H_S, PATCH, WEAK, Learned, Neighbours
+from .markup import Child, Html
+
+_RADIUS = 30  # pixels around a patch that are shown: 3 h_s, where the soft window ends
+_SHOWN_FRIENDS = 8
+_CONTEXT = 4  # pixels shown on each side of a neighbour
+
+
+def explain_page(name: str, learned: Learned, facts: Mapping[str, str]) -> str:
+    """Return the page; needs matplotlib."""
+    shown = display_range(learned.noisy)
+    y, x = learned.part
+    height, width = learned.noisy.shape[:2]
+    facts = {
+        **facts,
+        "Part": f"{width}x{height} pixels from row {y.start}, column {x.start}: clusters are "
+        "local, a part is as good as the whole",
+        "Brightness": str(shown),
+        "Neighbours": f"regulated NLM, patches {PATCH}x{PATCH}, h_s {H_S:g}, h_r = σ√d, as in the paper",
+    }
+    listed = [[element("dt", key), element("dd", prose(text))] for key, text in facts.items()]
+    sections = [
+        Section("clusters", "Clusters over the picture", _clusters(learned, shown)),
+        Section(
+            "neighbours", "Weak neighbours and good neighbours", _all_neighbours(learned, shown)
+        ),
+        Section("k", "How many clusters: delta(k) = 1", _search(learned.result)),
+        Section("lambda", "How much of the noisy picture: SURE", _sure(learned.result)),
+        Section("result", "What comes out", _outcome(learned, shown)),
+        Section("run", "How it was made", element("dl", listed, class_="facts")),
+    ]
+    return page(f"What the mixture learned from {name}", _lead(learned), sections, foot=_foot())
+
+
+def _lead(learned: Learned) -> Child:
+    result = learned.result
+    n = learned.noisy.shape[0] * learned.noisy.shape[1]
+    return [
+        element(
+            "p",
+            f"{n:,} patches, {result.refined_clusters:,} clusters: similar patches share what they know",
+            class_="headline",
+        ),
+        element(
+            "p",
+            "A smoothing filter lets every patch vote for every other. The paper's insight: dividing a "
+            "patch's votes by how popular it is (normalising columns before rows) is one step of learning "
+            "a mixture of Gaussians. GSF goes on learning, with far fewer clusters than patches.",
+        ),
+    ]
+
+
+def _clusters(learned: Learned, shown: Range) -> Child:
+    crowd, charge = np.log(np.maximum(learned.crowd, 1.0)), learned.in_charge
+    panels = [
+        Panel("noisy", webp_uri(shown(learned.noisy)), f"σ {learned.result.sigma:.3g}"),
+        Panel("clusters", webp_uri(np.clip(learned.clusters, 0, 1)), "hue by place and brightness"),
+        Panel(
+            "their means", webp_uri(shown(learned.appearance)), "what a pixel's clusters look like"
+        ),
+        Panel("clusters in charge", webp_uri(_heat(charge)), f"{_span(charge)} (bright: many)"),
+        Panel("company", webp_uri(_heat(crowd)), f"{_span(learned.crowd)} pixels a cluster"),
+        Panel(
+            "popularity",
+            webp_uri(_heat(learned.popularity)),
+            f"{_span(learned.popularity)} of the mean",
+        ),
+    ]
+    height, width = learned.noisy.shape[:2]
+    return [
+        element(
+            "p",
+            "Every cluster is coloured by where it lies and how bright its mean patch is, and a pixel "
+            "mixes the colours of the clusters that answer for it: colours flow over plain ground, where "
+            "many clusters share the work, and break where the picture does.",
+        ),
+        element(
+            "p",
+            "Clusters in charge: the number of clusters a pixel listens to (exp of the entropy of γ). "
+            "Company: how many pixels these clusters hold. Popularity: the column sum of W, by which "
+            "normalisation divides.",
+            class_="note",
+        ),
+        strip(
+            "What was learned", panels, ratio=float(np.clip(width / height, 0.4, 3.0)), large=True
+        ),
+    ]
+
+
+def _all_neighbours(learned: Learned, shown: Range) -> Child:
+    rows: list[Row] = [
+        [
+            each.what,
+            _effective(each.before),
+            _effective(each.after),
+            f"{100 * each.weak_before:.0f} %",
+            f"{100 * each.weak_after:.0f} %",
+        ]
+        for each in learned.neighbours
+    ]
+    table = Table(
+        "The vote before and after normalisation",
+        ["patch", "neighbours before", "after", "weak neighbours' share before", "after"],
+        rows,
+        digits=0,
+        note=f"Neighbours: exp of the entropy of the weights. Weak: similarity W below {WEAK:g}.",
+    )
+    most = max(learned.neighbours, key=lambda each: each.weak_before - each.weak_after)
+    lead = element(
+        "p",
+        "An unusual patch has few good neighbours, but many popular patches are a little like it, and "
+        "together these weak neighbours can outvote the good ones, until each vote is divided "
+        "by its popularity.",
+        f" Most so here: {most.what.lower()}, whose weak neighbours fall from "
+        f"{100 * most.weak_before:.0f} % of the vote to {100 * most.weak_after:.0f} %."
+        if most.weak_before > most.weak_after
+        else None,
+        " On plain ground most are good neighbours already: there is little to win.",
+    )
+    return [
+        lead,
+        table.to_html(),
+        *(_neighbours(each, learned, shown) for each in learned.neighbours),
+    ]
+
+
+def _neighbours(each: Neighbours, learned: Learned, shown: Range) -> Html:
+    """Return the neighbourhood, the weights, the best and worst neighbours, the clusters of one patch."""
+    where = _around(each.place, _RADIUS, learned.noisy.shape)
+    before, after = each.before[where], each.after[where]
+    centre = (each.place[0] - where[0].start, each.place[1] - where[1].start)
+    before, after = before.copy(), after.copy()
+    self_before, self_after = float(before[centre]), float(after[centre])
+    before[centre] = after[centre] = 0.0  # itself would outshine all others
+    most = max(float(before.max()), float(after.max())) or 1.0
+    panels = [
+        Panel(
+            "noisy", webp_uri(_marked(shown(learned.noisy[where]), centre)), "the patch is framed"
+        ),
+        Panel(
+            "pilot", webp_uri(_marked(shown(learned.result.pilot[where]), centre)), "after pass 1"
+        ),
+        Panel(
+            "before", webp_uri(_heat(before, 0, most)), f"D⁻¹W, itself {100 * self_before:.1f} %"
+        ),
+        Panel(
+            "after", webp_uri(_heat(after, 0, most)), f"normalised, itself {100 * self_after:.1f} %"
+        ),
+        Panel("change", webp_uri(_change(after - before)), "orange lost, violet gained"),
+    ]
+    good, weak = _best_and_worst(each)
+    body: list[Child] = [
+        element("h3", f"{each.what} (row {each.place[0]}, column {each.place[1]})"),
+        strip("Who votes, and how much", panels),
+        thumbnails(
+            "Good neighbours: the most weight afterwards (weight before → after)",
+            [_neighbour(place, each, learned, shown) for place in good],
+        ),
+        thumbnails(
+            f"Weak neighbours (similarity below {WEAK:g}): those who lost most",
+            [_neighbour(place, each, learned, shown) for place in weak],
+        )
+        if weak
+        else None,
+        thumbnails(
+            "Its clusters in GSF: mean patches and their share γ in the answer",
+            [
+                Panel(f"{100 * share:.0f} %", webp_uri(shown(patch)), "")
+                for share, patch in each.clusters
+            ],
+        ),
+    ]
+    return element("div", body, class_="item")
+
+
+def _best_and_worst(each: Neighbours) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    gain = each.after - each.before
+    after = each.after.copy()
+    gain[each.place] = after[each.place] = 0.0
+    count = min(_SHOWN_FRIENDS, after.size - 1)
+
+    def first(scores: Array) -> list[tuple[int, int]]:
+        order = np.argsort(-scores, axis=None)[:count]
+        ys, xs = np.unravel_index(order, scores.shape)
+        return [(int(y), int(x)) for y, x in zip(ys, xs, strict=True)]
+
+    weak = first(np.where(each.similarity < WEAK, -gain, 0.0))
+    return first(after), [place for place in weak if gain[place] < 0]
+
+
+def _neighbour(place: tuple[int, int], each: Neighbours, learned: Learned, shown: Range) -> Panel:
+    where = _around(place, _CONTEXT, learned.noisy.shape)
+    weights = f"{100 * each.before[place]:.2g} → {100 * each.after[place]:.2g} %"
+    return Panel(weights, webp_uri(shown(learned.result.pilot[where])), "")
+
+
+def _search(result: GSFResult) -> Child:
+    if result.search is None:
+        return element("p", f"k = {result.n_clusters} was given.")
+    steps = result.search.steps
+    points = [
+        Series(f"{n}: k = {k}", [k], [delta], "points")
+        for n, (k, delta) in enumerate(steps, start=1)
+    ]
+    way = Series("", [k for k, _ in steps], [delta for _, delta in steps], "steps", 10)
+    plot = Plot(
+        "delta(k), in the order tried", "clusters k", "delta(k)", [way, *points], x_log=True,
+        across=[(1.0, "wanted")], upright=[(result.n_clusters, "chosen")],
+        x_ticks=_ticks([k for k, _ in steps]),
+    )  # fmt: skip
+    return [
+        element(
+            "p",
+            "delta(k) compares how far patches lie from the mean of their cluster with how far noise alone "
+            "would put them: above 1 there are too few clusters, below 1 too many, and secants find the "
+            f"crossing in {len(steps)} steps at k = {result.n_clusters:,}.",
+        ),
+        element("div", plot.to_svg(), class_="plots"),
+    ]
+
+
+def _ticks(values: list[int]) -> list[float]:
+    """Return round numbers on a logarithmic axis."""
+    low, high = min(values) / 1.3, max(values) * 1.3
+    round_ones = [m * 10.0**e for e in range(9) for m in (1, 1.5, 2, 3, 5, 7)]
+    return [tick for tick in round_ones if low <= tick <= high] or [float(values[0])]
+
+
+def _sure(result: GSFResult) -> Child:
+    fidelities, errors = sure_curve(result.sure)
+    used = result.fidelity
+    inside = 0 < used < np.inf
+    plot = Plot(
+        "SURE against lambda", "λ, the weight of the noisy picture", "estimated error, in σ²",
+        [Series("SURE", fidelities.tolist(), errors.tolist(), "faint")], x_log=True,
+        upright=[(used, "λ*, least error")] if inside else [],
+        across=[(1.0, "the noisy picture")],
+        x_ticks=[10.0**e for e in range(-6, 9) if fidelities[0] <= 10.0**e <= fidelities[-1]],
+    )  # fmt: skip
+    lowest = result.sure(used) / result.sure.sigma**2 if np.isfinite(used) else 1.0
+    words = (
+        f"λ = {used:.3g}" if inside else "λ = 0: the average alone" if used == 0 else "all of it"
+    )
+    return [
+        element(
+            "p",
+            f"Stein's estimate tells the error without knowing the clean picture; it is least at {words}, "
+            f"where {100 * lowest:.1f} % of the noise's energy is left.",
+        ),
+        element("div", plot.to_svg(), class_="plots"),
+    ]
+
+
+def _outcome(learned: Learned, shown: Range) -> Child:
+    result = learned.result
+    noise = Range(-3 * result.sigma, 3 * result.sigma)
+    removed = np.asarray(learned.noisy, np.float32) - np.asarray(result.image, np.float32)
+    panels = [
+        Panel("noisy", webp_uri(shown(learned.noisy)), ""),
+        Panel("pilot", webp_uri(shown(result.pilot)), f"pass 1, {result.n_clusters:,} clusters"),
+        Panel(
+            "average",
+            webp_uri(shown(result.average)),
+            f"pass 2, {result.refined_clusters:,} clusters",
+        ),
+        Panel("result", webp_uri(shown(result.image)), f"λ {result.fidelity:.3g}"),
+        Panel("removed", webp_uri(noise(removed)), "black and white are 3σ"),
+    ]
+    height, width = learned.noisy.shape[:2]
+    return [
+        element(
+            "p",
+            "Pass 1 learns from the noisy picture and gives a pilot; pass 2 learns from the pilot and "
+            "averages the noisy patches; at last a little of the noisy picture is blended in.",
+        ),
+        strip("From noisy to denoised", panels, ratio=float(np.clip(width / height, 0.4, 3.0))),
+    ]
+
+
+def _around(place: tuple[int, int], radius: int, shape: tuple[int, ...]) -> tuple[slice, slice]:
+    y, x = (
+        slice(max(p - radius, 0), min(p + radius + 1, size))
+        for p, size in zip(place, shape[:2], strict=True)
+    )
+    return y, x
+
+
+def _marked(pixels: Array, centre: tuple[int, int]) -> Array:
+    """Return the pixels in colour, with an orange frame around the patch in the middle."""
+    colour = np.array(
+        pixels if pixels.ndim == 3 else np.repeat(pixels[..., np.newaxis], 3, axis=-1)
+    )
+    reach = PATCH // 2 + 1
+    y, x = _around(centre, reach, colour.shape)
+    inner = colour[max(y.start, 0) : y.stop, max(x.start, 0) : x.stop][1:-1, 1:-1].copy()
+    colour[y, x] = (1.0, 0.55, 0.1)
+    colour[y.start + 1 : y.stop - 1, x.start + 1 : x.stop - 1] = inner
+    return colour
+
+
+def _heat(values: Array, low: float | None = None, high: float | None = None) -> Array:
+    """Return values as colours, dark to bright; all but a hundredth in range if none is given."""
+    require_matplotlib()
+    from matplotlib import colormaps
+
+    bottom, top = np.quantile(values, [0.01, 0.99]) if low is None or high is None else (low, high)
+    scaled = np.clip((values - bottom) / ((top - bottom) or 1.0), 0.0, 1.0)
+    return np.asarray(colormaps["magma"](scaled**0.4 if low is not None else scaled))[..., :3]
+
+
+def _change(values: Array) -> Array:
+    """Return gains and losses as colours, white where nothing changed."""
+    require_matplotlib()
+    from matplotlib import colormaps
+
+    most = float(np.quantile(np.abs(values), 0.995)) or 1.0
+    return np.asarray(colormaps["PuOr_r"](0.5 - np.clip(values / most, -1, 1) / 2))[..., :3]
+
+
+def _span(values: Array) -> str:
+    low, high = np.quantile(values, [0.01, 0.99])
+    return f"{low:.2g} to {high:.2g}" if high < 100 else f"{low:.0f} to {high:.0f}"
+
+
+def _effective(weights: Array) -> float:
+    known = weights[weights > 0]
+    return float(np.exp(-np.sum(known * np.log(known))))
+
+
+def _foot() -> Child:
+    return element(
+        "p",
+        "Chan, Zickler, Lu, Understanding symmetric smoothing filters: a Gaussian mixture model "
+        "perspective, IEEE Trans. Image Processing 2017, doi:10.1109/TIP.2017.2731208. Pictures: "
+        "click or press + to zoom, drag or use the arrows to move, 0 to reset.",
+    )

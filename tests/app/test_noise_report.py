@@ -1,0 +1,354 @@
+"""What a user is told: what noise was found and used, what is doubtful, what went wrong; real methods."""
+
+from __future__ import annotations
+
+import functools
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.ndimage
+from typer.testing import CliRunner
+
+import symsmooth
+from symsmooth import cli
+from symsmooth.app import compare as comparing
+from symsmooth.app import jobs, noise_report
+from symsmooth.app.errors import UsageError
+from symsmooth.cli.options import parse_methods
+from symsmooth.io import read_image, write_image
+from symsmooth.noise import Correlated, PoissonGaussian, Uneven, White
+
+from ..fakes import use_methods
+
+Run = Callable[..., Any]
+BOTH = "give it alone or with noise='gaussian', not with noise='correlated'"
+PREVIEW = ("--quality", "preview")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(cli.app, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What the real methods are called with and return, in order."""
+    heard: list[dict[str, Any]] = []
+
+    def listening(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def method(image: Any, sigma: Any = None, **options: Any) -> Any:
+            found = function(image, sigma, **options)
+            heard.append({"method": function.__name__, "sigma": sigma, "found": found, **options})
+            return found
+
+        return method
+
+    use_methods(
+        monkeypatch, {name: listening(each.function) for name, each in symsmooth.METHODS.items()}
+    )
+    return heard
+
+
+def coarse(shape: tuple[int, int] = (64, 72)) -> np.ndarray:
+    """A picture in colour with coarse noise, uint8."""
+    rng = np.random.default_rng(0)
+    noise = scipy.ndimage.gaussian_filter(rng.normal(0, 60, (*shape, 3)), (1.2, 1.2, 0))
+    y, x = np.indices(shape)
+    wave = 120 + 50 * np.sin(x / 9) * np.cos(y / 11)
+    return np.clip(np.rint(wave[..., None] + noise), 0, 255).astype(np.uint8)
+
+
+def photons() -> np.ndarray:
+    """A ramp with photon noise, float32."""
+    ramp = np.linspace(20, 2000, 128) * np.ones((128, 1))
+    return (2.0 * np.random.default_rng(0).poisson(ramp / 2)).astype(np.float32)
+
+
+def white(sigma: float = 20.0) -> np.ndarray:
+    noise = np.random.default_rng(0).normal(0, sigma, (64, 64))
+    return np.clip(np.rint(120 + noise), 0, 255).astype(np.uint8)
+
+
+PICTURES = {
+    "c.png": (coarse, "correlated", "coarse (correlated) noise, about "),
+    "p.npy": (photons, "poisson-gaussian", "photon (Poisson) noise, variance "),
+    "w.png": (white, "gaussian", "white noise, about "),
+}
+
+
+# --- what was used is what is told ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_denoise_tells_the_noise_in_plain_words_and_as_fields(run: Run, name: str) -> None:
+    make, kind, words = PICTURES[name]
+    write_image(name, make())
+    out = Path(name).with_stem("out")
+    line = run("denoise", name, "-o", out, *PREVIEW).stdout
+    assert words in line
+    assert line.count(" noise, ") == 1
+    assert "sigma" not in line
+    verbose = run("denoise", name, "-o", out, *PREVIEW, "--verbose", "--overwrite").stdout
+    image = read_image(name)
+    model = symsmooth.estimate_noise(image.pixels, channel_axis=image.channel_axis)
+    assert f"[{model}]" in verbose
+    told = json.loads(run("denoise", name, "-o", out, *PREVIEW, "--json", "--overwrite").stdout)
+    assert told["noise"]["kind"] == kind == model.kind
+    assert told["noise"]["estimated"] is True
+    assert "sigma" not in told
+    asked = json.loads(run("noise", name, "--json").stdout)
+    assert asked["noise"] == told["noise"]  # one level for one file
+    assert f"{told['noise']['level']:.3g} of " in line
+    assert f"{told['noise']['level']:.3g} of " in run("noise", name).stdout
+    assert f"[{model}]" in run("noise", name, "--verbose").stdout
+    expected = symsmooth.denoise(
+        image.pixels, quality="preview", channel_axis=image.channel_axis, rng=0
+    )
+    assert np.array_equal(read_image(out).pixels, expected)
+
+
+def test_a_method_that_knows_only_white_noise_says_what_it_takes_it_for(run: Run) -> None:
+    write_image("c.png", coarse())
+    line = run("denoise", "c.png", "-o", "o.png", "--method", "bilateral").stdout
+    level = symsmooth.estimate_sigma(coarse(), channel_axis=-1)
+    assert f"taken as white noise, about {level:.3g} of 255" in line
+
+
+def test_a_given_level_is_told_as_given(run: Run) -> None:
+    write_image("c.png", coarse())
+    result = run("denoise", "c.png", "-o", "o.png", *PREVIEW, "--sigma", 5)
+    assert "white noise, 5 of 255 (given)" in result.stdout
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("model", "words", "fields"),
+    [
+        (White(0.0), "no noise found", {"kind": "gaussian", "level": 0.0}),
+        (Uneven(np.array([3.0, 4.0])), "white noise, about 3.54 of 255 (it differs",
+         {"kind": "uneven", "levels": [3.0, 4.0]}),
+        (PoissonGaussian((2.0, 4.0), (-1.0, -3.0)), "variance 3 x signal - 2, about 17.3 of 255 at",
+         {"kind": "poisson-gaussian", "gain": [2.0, 4.0], "offset": [-1.0, -3.0]}),
+        (Correlated(np.full((1, 8, 8), 9.0), np.eye(1)), "coarse (correlated) noise, about 3 of 255",
+         {"kind": "correlated", "level": 3.0, "levels": [3.0], "coarseness": 1.0}),
+    ],
+)  # fmt: skip
+def test_every_model_has_words_and_fields_for_json(model: Any, words: str, fields: Any) -> None:
+    pixels = np.full((5, 5), 100.0 + 2 / 3)
+    found = noise_report.describe(model, pixels, 255.0, given=False, assumed=False)
+    assert words in found.words
+    assert json.loads(json.dumps(found.fields)).items() >= fields.items()
+
+
+# --- compare shows what denoise does ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_compare_runs_denoise_as_denoise_does(run: Run, calls: Any, name: str) -> None:
+    make, kind, words = PICTURES[name]
+    pixels = make()
+    write_image(name, pixels)
+    result = run("compare", name, "-o", "r.html", "--methods", "denoise:preview,bilateral")
+    assert result.exit_code == 0, result.stderr
+    axis = -1 if pixels.ndim == 3 else None
+    ours, other = calls[1], calls[3]  # each after a small part to warm up
+    assert [call["method"] for call in (ours, other)] == ["denoise", "denoise_bilateral"]
+    assert ours["sigma"] is None
+    assert ours["noise"].kind == kind
+    expected = symsmooth.denoise(pixels, quality="preview", channel_axis=axis, rng=0)
+    assert np.array_equal(ours["found"], expected)
+    assert other["sigma"] == pytest.approx(symsmooth.estimate_sigma(pixels, channel_axis=axis))
+    text = Path("r.html").read_text("utf-8")
+    assert words in text
+    level = noise_report.describe(ours["noise"], pixels, 1.0, given=False, assumed=False).brief
+    assert level in text
+    assert f"white, {other['sigma']:.4g}" in text
+
+
+def test_compare_takes_a_noise_that_is_asked_for(run: Run, calls: Any) -> None:
+    write_image("w.png", white())
+    methods = "denoise:preview:noise=correlated,denoise:preview"
+    result = run("compare", "w.png", "-o", "r.html", "--methods", methods)
+    assert result.exit_code == 0, result.stderr
+    kinds = [call["noise"].kind for call in calls]
+    assert kinds == ["correlated", "correlated", "gaussian", "gaussian"]
+    assert "coarse (correlated), " in Path("r.html").read_text("utf-8")
+
+
+def test_compare_with_a_strength_keeps_the_model(calls: Any, tmp_path: Path) -> None:
+    """What the web page's Compare does when its slider is not at 1."""
+    from symsmooth.web.tasks import RunRequest, _tuned
+
+    write_image(tmp_path / "c.png", coarse())
+    asked = parse_methods("denoise,bilateral")
+    tuned = [_tuned(each, RunRequest("denoise", "preview", None, 1.5)) for each in asked]
+    comparing.compare(
+        tmp_path / "c.png", None, tuned, sigma=None, channel_axis="auto", piece=None, workers=1,
+        seed=0, progress=None, strength=1.5,
+    )  # fmt: skip
+    ours, other = calls[1], calls[3]
+    assert (ours["sigma"], ours["noise"].kind, ours["strength"]) == (None, "correlated", 1.5)
+    level = symsmooth.estimate_sigma(coarse(), channel_axis=-1)
+    assert other["sigma"] == pytest.approx(1.5 * level)
+
+
+def test_the_web_page_tells_the_same_noise(tmp_path: Path) -> None:
+    from symsmooth.web import html, tasks
+    from symsmooth.web.worker import Reporter
+
+    write_image(tmp_path / "c.png", coarse())
+    reporter = Reporter(1, lambda *news: None, set())
+    picture, _ = tasks.look(tmp_path / "c.png", 10**7, reporter)
+    assert picture.found.words in html.noise_of(picture)
+    assert picture.found.words.startswith("coarse (correlated) noise, about ")
+    asked = tasks.RunRequest("denoise", "preview", None, 1.0)
+    (tmp_path / "run").mkdir()
+    outcome = tasks.denoise(picture, asked, 1, tmp_path / "run", reporter)
+    assert picture.found.words in outcome.report.read_text("utf-8")
+    expected = symsmooth.denoise(coarse(), quality="preview", channel_axis=-1, rng=0)
+    assert outcome.result is not None
+    assert np.array_equal(read_image(outcome.result).pixels, expected)
+
+
+# --- a level and another noise ----------------------------------------------------------------
+
+
+def test_sigma_and_another_noise_are_refused_everywhere_with_the_same_words(run: Run) -> None:
+    write_image("w.png", white())
+    with pytest.raises(ValueError, match="sigma says") as library:
+        symsmooth.denoise(white(), 5.0, noise="correlated")
+    assert BOTH in str(library.value)
+    result = run("denoise", "w.png", "-o", "new/", "--sigma", 5, "--noise", "correlated")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"symsmooth: error: {library.value}\n"
+    assert not Path("new").exists()
+    result = run(
+        "compare", "w.png", "-o", "r.html", "--sigma", 5, "--methods", "denoise:noise=correlated"
+    )
+    assert (result.exit_code, result.stderr) == (2, f"symsmooth: error: {library.value}\n")
+    with pytest.raises(
+        UsageError, match="sigma says"
+    ):  # what the web page and large files go through
+        jobs.DenoiseJob(symsmooth.METHODS["denoise"], {"noise": "correlated"}, 5.0, "auto", 1, 0)
+    accepted = run("denoise", "w.png", "-o", "o.png", *PREVIEW, "--sigma", 5, "--noise", "gaussian")
+    assert accepted.exit_code == 0
+
+
+@pytest.mark.parametrize("kind", ["correlated", "poisson-gaussian", "gaussian"])
+def test_a_noise_that_is_asked_for_is_used(run: Run, kind: str) -> None:
+    write_image("w.png", white())
+    result = run("denoise", "w.png", "-o", "o.png", *PREVIEW, "--noise", kind, "--json")
+    assert json.loads(result.stdout)["noise"]["kind"] == kind
+
+
+# --- what is doubtful -------------------------------------------------------------------------
+
+
+def half(value: int) -> np.ndarray:
+    """Noise, of which most is empty or saturated."""
+    picture = white()
+    picture[8:] = value
+    return picture
+
+
+@pytest.mark.parametrize(
+    ("pixels", "parts"),
+    [
+        (half(0), ("no noise was found", "% of the pixels are exactly 0", "--sigma 5")),
+        (half(255), ("no noise was found", "% of the pixels are exactly 255", "--sigma 5")),
+        (np.indices((64, 64)).sum(0).astype(np.uint8), ("almost nothing was removed", "--sigma 5")),
+    ],
+)
+def test_when_almost_nothing_was_removed_it_is_said_with_the_remedy(
+    run: Run, pixels: np.ndarray, parts: tuple[str, ...]
+) -> None:
+    write_image("a.png", pixels)
+    result = run("denoise", "a.png", "-o", "o.png", *PREVIEW)
+    assert result.exit_code == 0
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("symsmooth: warning: a.png: almost nothing was removed: ")
+    for part in parts:
+        assert part in line
+    told = run("denoise", "a.png", "-o", "o.png", *PREVIEW, "--overwrite", "--json")
+    assert [f"symsmooth: warning: a.png: {w}" for w in json.loads(told.stdout)["warnings"]] == [
+        line
+    ]
+    quiet = run("denoise", "a.png", "-o", "o.png", *PREVIEW, "--overwrite", "-q")
+    assert quiet.output == ""
+
+
+@pytest.mark.parametrize("pixels", [white(), np.full((40, 40), 7, np.uint8)])
+def test_nothing_is_said_without_a_reason(run: Run, pixels: np.ndarray) -> None:
+    write_image("a.png", pixels)
+    assert run("denoise", "a.png", "-o", "o.png", *PREVIEW).stderr == ""
+    assert run("denoise", "a.png", "-o", "b.png", "--method", "identity").stderr == ""
+
+
+@pytest.mark.parametrize("in_boxes", [False, True])
+def test_a_level_for_other_units_is_asked_about_on_one_line(
+    run: Run, monkeypatch: pytest.MonkeyPatch, in_boxes: bool
+) -> None:
+    monkeypatch.setattr("symsmooth.app.large._LARGE", 0 if in_boxes else 2**28)
+    np.save("a.npy", half(0))
+    result = run("denoise", "a.npy", "-o", "o.npy", "--method", "gaussian", "--sigma", 0.05)
+    assert result.exit_code == 0
+    assert ("boxes 1" in result.stdout) == in_boxes
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(
+        "symsmooth: warning: a.npy: sigma 0.05 is very small for pixels from 0 to "
+    )
+    assert "was it meant for a picture of 0 to 1?" in line
+
+
+@pytest.mark.parametrize("command", [("compare", "--methods", "gaussian"), ("explain",)])
+def test_pages_ask_too(run: Run, command: tuple[str, ...]) -> None:
+    write_image("a.png", half(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = run(*command, "a.png", "-o", "r.html", "--sigma", 0.05)
+    assert result.exit_code == 0
+    (line,) = result.stderr.splitlines()
+    assert "was it meant for a picture of 0 to 1?" in line
+
+
+@pytest.mark.parametrize("make", [lambda: half(0), white])
+def test_large_files_tell_the_same(run: Run, monkeypatch: pytest.MonkeyPatch, make: Any) -> None:
+    np.save("a.npy", make())
+    small = run("denoise", "a.npy", "-o", "s.npy", *PREVIEW, "--json")
+    monkeypatch.setattr("symsmooth.app.large._LARGE", 0)
+    boxes = run("denoise", "a.npy", "-o", "l.npy", *PREVIEW, "--json")
+    told = json.loads(small.stdout), json.loads(boxes.stdout)
+    assert told[1]["parameters"]["boxes"] == 1
+    assert told[0]["noise"] == told[1]["noise"]
+    assert told[0]["warnings"] == told[1]["warnings"]
+    assert len(told[0]["warnings"]) == (make is not white)
+
+
+# --- errors for scripts -----------------------------------------------------------------------
+
+
+def test_errors_are_json_on_stdout_if_asked_for(run: Run) -> None:
+    write_image("w.png", white())
+    Path("bad.png").write_bytes(b"no picture")
+    for command in (("denoise", "-o", "out/", "--method", "identity"), ("noise",)):
+        result = run(*command, "bad.png", "w.png", "gone.png", "--json")
+        assert (result.exit_code, result.stderr) == (1, "")
+        lines = [json.loads(line) for line in result.stdout.splitlines()]
+        assert [line["input"] for line in lines] == ["bad.png", "w.png", "gone.png"]
+        assert ["error" in line for line in lines] == [True, False, True]
+        assert lines[2]["error"] == "gone.png: no such file"
+
+
+def test_wrong_usage_is_json_too(run: Run) -> None:
+    result = run("denoise", "a.png", "-o", "o.png", "--sigma", "-1", "--json")
+    assert (result.exit_code, result.stderr) == (2, "")
+    told = json.loads(result.stdout)
+    assert told["input"] is None
+    assert "--sigma must be" in told["error"]

@@ -1,0 +1,155 @@
+"""EM: the windowed, tiled engine against the dense equations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from symsmooth.core.parallel import Pool
+from symsmooth.core.patches import aggregate_patches, extract_patches, whiten
+from symsmooth.mixture.averages import aggregate_means, cluster_averages
+from symsmooth.mixture.em import (
+    GaussianMixture,
+    deviation,
+    e_step,
+    fit_mixture,
+    initial_mixture,
+    m_step,
+    neighbourhood,
+    prune,
+    responsibilities,
+    stratified_positions,
+)
+
+from .. import oracles
+
+EVERYWHERE = 1e6  # reach at which every tile meets every cluster
+SHAPES = [(20, 23, 1), (12, 9, 3), (5, 9, 10, 1)]
+
+
+def scene(shape, contrast=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    image = rng.random(shape) + contrast * (np.indices(shape)[0] // 4 % 2)
+    return image.astype(np.float32)
+
+
+def start(features, k):
+    return initial_mixture(features, k, np.random.default_rng(5))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("offset", [0.0, 300.0])
+def test_one_em_step_is_the_dense_equations(shape, offset) -> None:
+    """Also far from zero: the tile's own origin keeps float32 exact enough at any contrast."""
+    image = scene(shape) + np.float32(offset)
+    features = whiten(image, 3, 4.0, 0.3)
+    points = oracles.generalised_patches(image, 3, 4.0, 0.3)
+    mixture = start(features, 17)
+    with Pool(2) as pool:
+        step = e_step(features, mixture, neighbourhood(features, mixture, EVERYWHERE), pool)
+    moved = m_step(mixture, step)
+    gamma = oracles.responsibilities(points, mixture.means, mixture.proportions)
+    means, proportions = oracles.m_step(points, gamma)
+    assert np.abs(moved.means - means).max() < 1e-3  # in units of h_r and h_s
+    assert np.allclose(moved.proportions, proportions, atol=1e-4)
+    assert np.isclose(deviation(step), oracles.deviation(points, gamma), rtol=2e-3)
+    expected = oracles.log_likelihood(points, mixture.means, mixture.proportions)
+    assert np.isclose(step.log_likelihood, expected, rtol=1e-3)
+
+
+def test_the_likelihood_never_falls() -> None:
+    features = whiten(scene((40, 40, 1)), 5, 10.0, 0.4)
+    with Pool(2) as pool:
+        fit = fit_mixture(
+            features, start(features, 30), pool, max_iter=25, tol=-1.0, reach=EVERYWHERE,
+        )  # fmt: skip
+    assert len(fit.log_likelihoods) == 25
+    assert np.diff(fit.log_likelihoods).min() > -1e-4
+    assert fit.log_likelihoods[-1] > fit.log_likelihoods[0] + 0.1
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_responsibilities_averages_and_aggregation_are_their_equations(shape) -> None:
+    image = scene(shape)
+    noisy = scene(shape, seed=7)
+    features = whiten(image, 3, 4.0, 0.5)
+    mixture = start(features, 9)
+    points = oracles.generalised_patches(image, 3, 4.0, 0.5)
+    gamma = oracles.responsibilities(points, mixture.means, mixture.proportions)
+    near = neighbourhood(features, mixture, EVERYWHERE)
+    assert np.allclose(responsibilities(features, mixture, near).toarray(), gamma, atol=2e-4)
+    patches = extract_patches(noisy, 3).reshape(features.n_pixels, -1)
+    mass = gamma.sum(axis=1)
+    with Pool(2) as pool:
+        own = cluster_averages(features, mixture, near, noisy, pool)
+        u = aggregate_means(features, mixture, near, own.cluster_estimates, pool)
+    assert np.allclose(
+        own.cluster_estimates[:, len(shape) - 1 :] * 0.5, gamma @ patches / mass[:, None], atol=1e-3
+    )
+    assert np.isclose(own.divergence, np.sum((gamma**2).sum(axis=1) / mass), rtol=1e-3)
+    w = (gamma.T @ own.cluster_estimates[:, len(shape) - 1 :] * 0.5).reshape(*shape[:-1], -1)
+    d = 3 ** (len(shape) - 1)
+    assert np.allclose(u, aggregate_patches(w, 3, shape[-1]) / d, atol=1e-3)
+
+
+def test_missing_points_carry_no_weight() -> None:
+    image = scene((24, 24, 1))
+    features = whiten(image, 3, 6.0, 0.4)
+    mixture = start(features, 12)
+    weight = np.ones((24, 24), np.float32)
+    weight[:, :8] = 0.0
+    with Pool(1) as pool:
+        near = neighbourhood(features, mixture, EVERYWHERE)
+        step = e_step(features, mixture, near, pool, weight=weight)
+    points = oracles.generalised_patches(image, 3, 6.0, 0.4)
+    gamma = oracles.responsibilities(points, mixture.means, mixture.proportions)
+    assert np.allclose(step.mass, gamma @ weight.ravel(), atol=1e-2)
+
+
+def test_an_empty_cluster_keeps_its_mean_and_stays_finite() -> None:
+    features = whiten(scene((20, 20, 1)), 3, 5.0, 0.3)
+    mixture = start(features, 8)
+    means = mixture.means.copy()
+    means[3, 2:] = 1e4  # no patch is anywhere near
+    with Pool(1) as pool:
+        fit = fit_mixture(
+            features, GaussianMixture(means, mixture.proportions), pool, max_iter=5, tol=-1
+        )
+    assert np.isfinite(fit.mixture.means).all()
+    assert np.allclose(fit.mixture.means[3], means[3])
+    assert fit.mixture.proportions[3] < 1e-4
+    assert np.isfinite(fit.deviation)
+
+
+@pytest.mark.parametrize("k", [1, 2, 7, 100, 399, 400, 1000])
+@pytest.mark.parametrize("grid", [(1, 20, 20), (1, 1, 400), (4, 10, 10)])
+def test_starting_points_are_k_and_inside(k, grid) -> None:
+    at = stratified_positions(grid, k, np.random.default_rng(0))
+    assert at.shape == (k, 3)
+    assert (at >= 0).all()
+    assert (at < grid).all()
+
+
+def test_starting_points_are_spread_evenly() -> None:
+    at = stratified_positions((1, 100, 100), 100, np.random.default_rng(0))
+    counts, _, _ = np.histogram2d(at[:, 1], at[:, 2], bins=5, range=[[0, 100], [0, 100]])
+    assert counts.min() >= 2
+    assert counts.max() <= 6
+
+
+def test_a_tile_never_forgets_all_its_clusters() -> None:
+    features = whiten(scene((40, 40, 1)), 3, 4.0, 0.3)
+    near = neighbourhood(features, start(features, 30))
+    mass = np.zeros(len(near.ids), np.float32)
+    assert np.array_equal(prune(near, mass).pointers, near.pointers)
+    mass[near.pointers[2]] = 5.0
+    pruned = prune(near, mass)
+    assert pruned.pointers[3] - pruned.pointers[2] == 1
+    assert pruned.ids[pruned.pointers[2]] == near.ids[near.pointers[2]]
+
+
+def test_every_tile_finds_a_cluster_even_if_there_is_only_one() -> None:
+    features = whiten(scene((100, 120, 1)), 3, 2.0, 0.3)
+    mixture = start(features, 1)
+    near = neighbourhood(features, mixture)
+    assert (np.diff(near.pointers) == 1).all()

@@ -1,0 +1,208 @@
+"""``symsmooth explain`` and ``GSFResult.plot``: what is shown is what the equations say."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import symsmooth
+from symsmooth import cli
+from symsmooth.core.image import open_image
+from symsmooth.filters import weights
+from symsmooth.filters.sinkhorn import sinkhorn_knopp
+from symsmooth.io import write_image
+from symsmooth.mixture.figures import MissingMatplotlib, flat_view, sure_curve
+from symsmooth.reports.explain import H_S, PATCH, Learned, learn
+from symsmooth.reports.explain_page import explain_page
+
+from ..conftest import audit
+
+SIGMA = 20.0
+
+
+@pytest.fixture(scope="module")
+def noisy(camera: np.ndarray) -> np.ndarray:
+    return 255 * camera[:56] + np.random.default_rng(0).normal(0, SIGMA, (56, 64))
+
+
+@pytest.fixture(scope="module")
+def learned(noisy: np.ndarray) -> Learned:
+    return learn(noisy, SIGMA)
+
+
+def test_weights_are_those_of_the_filters(noisy: np.ndarray, learned: Learned) -> None:
+    """Before: D^-1 W.  After: one Sinkhorn-Knopp iteration.  Both against the sparse matrix."""
+    picture = open_image(noisy)
+    h_r = SIGMA / picture.scale * PATCH
+    W = weights.regulated_nlm(picture.noisy, PATCH, H_S, h_r).to_sparse()
+    once = sinkhorn_knopp(W, 1)
+    assert len(learned.neighbours) == 4
+    for each in learned.neighbours:
+        i = np.ravel_multi_index(each.place, noisy.shape)
+        row = W[[i]].toarray()[0]
+        np.testing.assert_allclose(each.before.ravel(), row / row.sum(), atol=1e-6)
+        after = once.row_scale[i] * row * once.col_scale
+        np.testing.assert_allclose(each.after.ravel(), after, atol=1e-6)
+        assert each.similarity[each.place] == 1.0
+        assert 0 <= each.weak_after <= 1
+
+
+def test_maps_are_averages_over_clusters(learned: Learned) -> None:
+    result = learned.result
+    assert learned.clusters.shape == (56, 64, 3)
+    assert 0 <= learned.clusters.min() <= learned.clusters.max() <= 1 + 1e-5
+    assert learned.in_charge.min() >= 0.99
+    assert learned.in_charge.max() <= result.refined_clusters
+    assert np.isfinite(learned.appearance).all()
+    near = np.abs(learned.appearance - result.pilot).mean()
+    assert near < SIGMA / 2  # clusters look like what they stand for
+    assert all(sum(share for share, _ in each.clusters) <= 1.001 for each in learned.neighbours)
+
+
+def test_popular_patches_lose(learned: Learned) -> None:
+    """after / before is larger for the less popular: the paper's argument."""
+    for each in learned.neighbours:
+        known = each.before > 1e-5 * each.before.max()
+        ratio = each.after[known] / each.before[known]
+        correlation = np.corrcoef(np.log(ratio), np.log(learned.popularity[known]))[0, 1]
+        assert correlation < -0.5
+
+
+@pytest.mark.parametrize("shape", [(9, 7), (17, 16, 3), (16, 20, 2)])
+def test_small_and_coloured_pictures(shape: tuple[int, ...]) -> None:
+    noisy = np.random.default_rng(1).normal(100, SIGMA, shape)
+    text = explain_page("a.png", learn(noisy, SIGMA), {})
+    assert text.startswith("<!doctype html>")
+
+
+def test_a_large_picture_is_cut_to_its_busiest_part(noisy: np.ndarray) -> None:
+    part = learn(noisy, SIGMA, side=24)
+    assert part.noisy.shape == (24, 24)
+    np.testing.assert_array_equal(part.noisy, noisy[part.part])
+
+
+def test_without_noise_there_is_nothing_to_explain(noisy: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="there is no noise"):
+        learn(noisy, 0.0)
+
+
+# --- the command ------------------------------------------------------------------------------
+
+
+def run(*arguments: object) -> Any:
+    return CliRunner().invoke(cli.app, ["explain", *map(str, arguments)])
+
+
+@pytest.fixture
+def file(noisy: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_image("in.png", np.clip(np.rint(noisy), 0, 255).astype(np.uint8))
+    return Path("in.png")
+
+
+def test_the_page_is_written_whole(file: Path) -> None:
+    result = run(file, "--out", "e.html", "--side", 48)
+    assert result.exit_code == 0, result.stderr
+    assert "the page is e.html" in result.stdout
+    text = Path("e.html").read_text("utf-8")
+    for part in ("48x48 pixels", "delta(k)", "SURE", "Good neighbours", "Its clusters"):
+        assert part in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complaint"),
+    [
+        (("gone.png", "--out", "e.html"), 1, "no such file"),
+        (("in.png", "--out", "e.html", "--sigma", "0"), 1, "there is no noise"),
+        (("in.png", "--out", "no/e.html"), 2, "there is no folder"),
+        (("in.png", "--out", "in.png"), 2, "exists"),
+    ],
+)
+def test_errors_are_one_line_and_leave_nothing(
+    file: Path, arguments: tuple[str, ...], code: int, complaint: str
+) -> None:
+    result = run(*arguments)
+    assert result.exit_code == code
+    (line,) = result.stderr.splitlines()
+    assert complaint in line
+    assert [path.name for path in Path().iterdir()] == ["in.png"]
+
+
+def test_what_to_install_is_said_in_one_line(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = run(file, "--out", "e.html")
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    assert "pip install 'symsmooth[repro]'" in line
+
+
+# --- the figure -------------------------------------------------------------------------------
+
+
+def test_a_fit_can_be_plotted(learned: Learned) -> None:
+    figure = learned.result.plot()
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles[2:] == ["pilot (pass 1)", "average u", "result"]
+    assert len(titles) == 5
+    figure.canvas.draw()
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((3, 12, 12), 0), ((6, 10, 10), None)])
+def test_colour_and_volumes_can_be_plotted(shape: tuple[int, ...], axis: int | None) -> None:
+    noisy = np.random.default_rng(2).normal(100, SIGMA, shape)
+    result = symsmooth.fit_gsf(noisy, SIGMA, n_clusters=9, channel_axis=axis)
+    for fit in (result, symsmooth.fit_gsf(noisy, 0.0, channel_axis=axis)):
+        figure = fit.plot()
+        figure.canvas.draw()
+        shown = figure.axes[-1].images[0].get_array()
+        assert figure.axes[-1].get_title() == "result"
+        assert shown.shape[:2] == shape[1:]
+
+
+def test_a_plot_without_matplotlib_says_what_to_install(
+    learned: Learned, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingMatplotlib, match=r"symsmooth.repro") as caught:
+        learned.result.plot()
+    assert "\n" not in str(caught.value)
+
+
+def test_the_curve_is_least_where_lambda_is_best(learned: Learned) -> None:
+    sure = learned.result.sure
+    fidelities, errors = sure_curve(sure)
+    best = fidelities[np.argmin(errors)]
+    assert best == pytest.approx(max(sure.best_fidelity, fidelities[0]), rel=0.3)
+    assert flat_view(np.zeros((4, 5, 6, 2)), 3).shape == (5, 6)
+
+
+# --- in a browser -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_it_opens_on_any_screen(
+    visit: Any,
+    learned: Learned,
+    tmp_path: Path,
+    width: int,
+    scheme: str,
+) -> None:
+    path = tmp_path / "e.html"
+    path.write_text(explain_page("<a>.png", learned, {"Note": "a < b"}), "utf-8")
+    assert path.stat().st_size < 3e6
+    page = visit(path, viewport={"width": width, "height": 800}, color_scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    sizes = page.locator("main .panels img, .thumbs img").evaluate_all(
+        "all => all.map(i => i.naturalWidth)"
+    )
+    assert len(sizes) > 60
+    assert min(sizes) > 0
+    assert page.locator(".plot svg").count() == 2
+    for section in page.locator("main > section").all():
+        assert section.locator("p, dl").count() > 0  # each figure is explained
+    assert audit(page) == []
