@@ -29,7 +29,7 @@ _CALM, _CALM_LIMIT, _NOT_DEAD = 0.01, 1.7, (0.2, 0.6)
 # Noise is everywhere: from none to all
 _ALL_PURITY, _ALL_SHARE = (0.6, 0.75), (0.25, 0.5)
 # So many regions of noise, so few others as quiet, that no more is asked: purity + log2(share) / 4, from
-# none to full trust, and the coarseness that goes with it.  Water and grass have up to .46 but are less coarse.
+# none to full trust, and the coarseness that goes with it.  Water and grass: up to .46, but less coarse.
 _SURE, _SURELY_COARSE = (0.42, 0.5), (1.0, 1.3)
 # Trust, a linear rule: (middle, scale, weight in colour, weight in grey) of purity; log2 of the share of
 # noise regions; coarseness (log2 of the standard deviation in ring 2 over ring 5); slope (ring 0 over ring
@@ -85,6 +85,8 @@ class CoarseNoise:
         Log2 of the standard deviation at middle over that at high frequencies.
     purity, share : float
         Share of noise-like regions among those as quiet; share of all regions that they are.
+    level : float
+        Standard deviation of the first channel, were it all noise.
     """
 
     variances: Array
@@ -92,6 +94,7 @@ class CoarseNoise:
     coarseness: float
     purity: float
     share: float
+    level: float
 
 
 def fit_coarse(
@@ -162,7 +165,8 @@ def fit_coarse(
     found = _to_frequencies(spectrum, flatten, steepest)
     found = found * strength[:, None, None] ** 2
     variances = floor[:, None, None] + trust * np.maximum(found - floor[:, None, None], 0.0)
-    return CoarseNoise(variances, trust, coarseness, purity, share)
+    level = float(np.sqrt(found[0].mean()))
+    return CoarseNoise(variances, trust, coarseness, purity, share, level)
 
 
 @dataclass(frozen=True)
