@@ -2,7 +2,7 @@
 
 A cluster's members are patches j with weights g_j.  GSF lets it answer with its mean; the others also
 use how the members vary.  All are mean + (patch - mean) F for some F, aggregated with weights; F = 0 is
-the mean.  Kernels are in ``_kernels/estimators.py``, literal twins in ``tests/oracles.py``.
+the mean.  Kernels are in ``native/cluster_filters.cpp``, literal twins in ``tests/oracles.py``.
 """
 
 from __future__ import annotations
@@ -12,18 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._kernels import em
-from ._kernels import estimators as kernels
-from ._kernels import members as kernels_of_members
+from . import _native
 from .image import Array, Float
-from .mixture import (
-    NO_ROWS,
-    NOTHING,
-    GaussianMixture,
-    MixtureFit,
-    Neighbourhood,
-    cluster_sums,
-)
+from .mixture import GaussianMixture, MixtureFit, Neighbourhood, cluster_sums
 from .patches import Features, as_volume, fold_padding, patch_offsets, strides_of, whiten
 from .tiles import Pool
 
@@ -80,22 +71,21 @@ def find_members(
     log2_proportions = mixture.log2_proportions
 
     def run(strip: slice) -> None:
-        kernels_of_members.strongest_strip(
-            features.pixels, features.strides, features.offsets, features.n_dims, features.inv_hs,
-            *near.of(strip), mixture.means, log2_proportions, np.float32(temper), _LEAST_SHARE,
-            features.grid, clusters, weights,
+        _native.strongest_clusters(
+            *features.points, *near.of(strip), mixture.means, log2_proportions, temper,
+            _LEAST_SHARE, clusters, weights,
         )  # fmt: skip
 
     for _ in pool.map(run, near.tiles.strips, "members"):
         pass
     if weight is not None:
         weights *= np.maximum(weight.reshape(-1, 1), np.float32(2 * _LEAST_SHARE))
-    least = np.float32(0.0 if weight is not None else _LEAST_SHARE)
+    least = 0.0 if weight is not None else _LEAST_SHARE
     return _turn_around(features, clusters, weights, least, mixture.n_clusters, pool)
 
 
 def _turn_around(
-    features: Features, clusters: Array, weights: Float, least: np.float32, k: int, pool: Pool
+    features: Features, clusters: Array, weights: Float, least: float, k: int, pool: Pool
 ) -> Members:
     """Turn clusters of each patch (n, m) into patches of each cluster, in bands of patches."""
     n = len(clusters)
@@ -104,7 +94,7 @@ def _turn_around(
 
     def count(band: int) -> None:
         at = bands[band]
-        kernels_of_members.count_members(clusters[at], weights[at], least, counts[band])
+        _native.count_members(clusters[at], weights[at], least, counts[band])
 
     for _ in pool.map(count, range(len(bands)), "members"):
         pass
@@ -115,7 +105,7 @@ def _turn_around(
 
     def fill(band: int) -> None:
         at = bands[band]
-        kernels_of_members.list_members(
+        _native.list_members(
             clusters[at], weights[at], least, features.grid, steps, at.start, places[band],
             corners, shares,
         )  # fmt: skip
@@ -170,17 +160,13 @@ def average_answers(
 
     def run(strip: slice) -> tuple[int, Float]:
         boxes, pointers, ids = near.of(strip)
-        n = int(np.prod(boxes[:, 1::2] - boxes[:, ::2], axis=1).sum())
-        estimates = np.empty((n, features.patch_dim), np.float32)
-        em.em_strip(
-            features.pixels, NOTHING, features.strides, features.offsets, features.n_dims,
-            features.inv_hs, boxes, pointers, ids, mixture.means, log2_proportions, NOTHING,
-            1, 0, NO_ROWS, NO_ROWS, NOTHING, answers, estimates,
-        )  # fmt: skip
         start = int(np.dot(boxes[0, ::2], features.strides))
         stop = int(np.dot(boxes[-1, 1::2] - 1, features.strides)) + int(features.offsets[-1]) + 1
         part = np.zeros(stop - start, np.float32)
-        em.scatter_strip(estimates, features.strides, features.offsets, boxes, start, part)
+        _native.mix_answers(
+            *features.points, boxes, pointers, ids, mixture.means, log2_proportions, answers,
+            start, part,
+        )  # fmt: skip
         return start, part
 
     for _, (start, part) in pool.map(run, near.tiles.strips, "aggregation"):
@@ -211,12 +197,11 @@ def spectral(noisy: Float, members: Members, sigma: float, pool: Pool) -> Estima
     D. L. Donoho, "Optimal shrinkage of singular values", IEEE Trans. Inf. Theory 63 (2017),
     doi:10.1109/TIT.2017.2653801).
     """
-    noise, bias = np.float32(sigma**2), np.float32(_SPECTRUM_BIAS)
 
     def chunk(first: int, last: int, *out: Array | int) -> None:
-        kernels.spectral_chunk(
+        _native.spectral_filter(
             plane, lines, members.patch[-1], members.pointers, members.corners, members.shares,
-            first, last, noise, bias, *out,
+            first, last, sigma**2, _SPECTRUM_BIAS, *out,
         )  # fmt: skip
 
     plane, lines = _flat(noisy, members)
@@ -242,13 +227,10 @@ def wiener(
     with P the rows u_j - mu_u and W = diag(n g_j / sum g).  Aggregation weight
     g / (trace F / d + sum g^2 / (sum g)^2 + 0.02).
     """
-    noise = np.float32(sigma**2)
-
     def chunk(first: int, last: int, *out: Array | int) -> None:
-        kernels.wiener_chunk(
+        _native.wiener_filter(
             plane, guide, lines, members.patch[-1], members.pointers, members.corners,
-            members.shares, first, last, noise, np.float32(strength), np.float32(trust),
-            *out,
+            members.shares, first, last, sigma**2, strength, trust, *out,
         )  # fmt: skip
 
     plane, lines = _flat(noisy, members)

@@ -152,6 +152,11 @@ class Features:
         """Steps in ``pixels`` from the first corner of a patch to each of its numbers: (d,)."""
         return patch_offsets(self.padded.shape, self.patch)
 
+    @property
+    def points(self) -> tuple[Float, tuple[int, int, int], int, float]:
+        """What kernels read the generalised patches from."""
+        return self.padded, self.patch, self.n_dims, float(self.inv_hs)
+
     def at(self, pixels: Array) -> Float:
         """Return p_j for the given flat pixel numbers j: (m, p)."""
         z, y, x = np.unravel_index(pixels, self.grid)

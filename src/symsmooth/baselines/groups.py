@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._kernels.matching import match_tile
+from .. import _native
 from ..image import Array, Float, Picture
 from ..patches import as_volume, patch_offsets
 from ..tiles import Pool
@@ -120,18 +120,18 @@ def filter_groups(
     """
     shape = images[0].shape
     patch, radius = _extents(shape, search.side), _extents(shape, search.radius, 0)
-    limit = np.float32(min(search.limit * guide.shape[0] * np.prod(patch), 1e29))
+    limit = min(float(search.limit * guide.shape[0] * np.prod(patch)), 1e29)
     total, mass = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
 
     def run(tile: Tile) -> tuple[Float, Float]:
         at = (slice(None), *tile.crop)
         crops = [np.ascontiguousarray(image[at]) for image in images]
         own_guide = np.ascontiguousarray(guide[at])
-        own_whole = np.ascontiguousarray(whole[tile.crop]).reshape(-1)
+        own_whole = np.ascontiguousarray(whole[tile.crop]).reshape(-1) if whole.size else None
         count = int(np.prod([len(r) for r in tile.references]))
         members = np.empty((count, search.most), np.int32)
         counts = np.empty(count, np.int32)
-        match_tile(
+        _native.match_patches(
             own_guide, own_whole, *tile.references, patch, radius, search.least, search.most,
             limit, search.boost, members, counts,
         )  # fmt: skip
