@@ -42,7 +42,6 @@ SYMSMOOTH_INLINE Weights gather(const float* pixels, const PatchLines& patch, co
                                 float* rows, index wide, float* mean) {
     const index d = patch.n_lines * patch.side;
     Weights weights{0.0f, 0.0f};
-    for (index e = 0; e < wide; e += lanes) store(mean + e, splat(0.0f));
     for (index r = 0; r < cluster.n; ++r) {
         float* row = rows + r * wide;
         take_lines(pixels + cluster.corners[r], patch, row);
@@ -50,9 +49,8 @@ SYMSMOOTH_INLINE Weights gather(const float* pixels, const PatchLines& patch, co
         const float share = cluster.shares[r];
         weights.sum += share;
         weights.square += share * share;
-        const Vec8 all = splat(share);
-        for (index e = 0; e < wide; e += lanes) store(mean + e, load(mean + e) + all * load(row + e));
     }
+    combine(cluster.shares, cluster.n, rows, wide, mean, wide);
     const Vec8 total = splat(weights.sum);
     for (index e = 0; e < wide; e += lanes) store(mean + e, load(mean + e) / total);
     return weights;
@@ -102,12 +100,14 @@ SYMSMOOTH_INLINE float shrink(float x, float ratio) {
 //
 // With Y the rows sqrt(g / sum g) (y - mu): C = Y'Y = V' diag(l) V, M = V' diag(f) V, Y <- Y M.
 // C is divided by its trace, so that squares of its entries neither vanish nor overflow.
-void spectral_filter(const float* pixels, const PatchLines& patch, const Members& members, float noise,
-                     float bias, const Aggregate& out) {
+void spectral_filter(const float* pixels, const PatchLines& lines, const Members& members, float noise,
+                     float bias, const Aggregate& aggregate) {
+    const PatchLines patch = lines;  // copies stay in registers
+    const Aggregate out = aggregate;
     const index d = patch.n_lines * patch.side, wide = padded(d), most = most_members(members);
     Buffer<float> rows((most + 4) * wide), estimates((most + 4) * wide), roots(most), mean(wide);
     Buffer<float> matrix((wide + 4) * wide), kept(wide * wide), scaled(wide * wide);
-    Buffer<float> values(wide), work(4 * wide);
+    Buffer<float> turned(wide * wide), projected((most + 4) * wide), values(wide), work(4 * wide);
     for (index c = members.first; c < members.last; ++c) {
         const Cluster cluster = cluster_of(members, c);
         const index n = cluster.n;
@@ -139,11 +139,15 @@ void spectral_filter(const float* pixels, const PatchLines& patch, const Members
                 trace += factor;
             }
         }
-        if (rank > 0) {
+        if (rank == 0) {
+            std::memset(estimates, 0, n * wide * sizeof(float));
+        } else if (padded(rank) * d + rank * wide < d * wide) {  // few directions: Y V', then times diag(f) V
+            transpose(kept, wide, rank, d, turned, padded(rank));
+            product(plain(rows, wide), turned, padded(rank), d, projected, padded(rank), n, padded(rank));
+            product(plain(projected, padded(rank)), scaled, wide, rank, estimates, wide, n, wide);
+        } else {
             product(transposed(kept, wide), scaled, wide, rank, matrix, wide, d, wide);
             product(plain(rows, wide), matrix, wide, d, estimates, wide, n, wide);
-        } else {
-            std::memset(estimates, 0, n * wide * sizeof(float));
         }
         const float variance = noise * (trace / float(d) + g.square / (g.sum * g.sum));
         scatter(estimates, wide, mean, roots, patch, cluster, 1.0f, variance, out);
@@ -177,6 +181,17 @@ SYMSMOOTH_INLINE void turn(const float* rows, index stride, index n, index d, fl
         for (index r = n; r < padded(n); ++r) turned[e * capacity + r] = 0.0f;
 }
 
+// Rows of the identity up to a multiple of four.
+SYMSMOOTH_INLINE void pad_system(const System& system, index size) {
+    for (index e = size; e % 4 != 0; ++e) {
+        for (index q = 0; q < padded(size); q += lanes) {
+            store(system.left(e) + q, splat(0.0f));
+            store(system.right(e) + q, splat(0.0f));
+        }
+        system.left(e)[e] = 1.0f;
+    }
+}
+
 // Multiply the system's right half by (gram + shift I)^-1; of the matrix the upper half is read.
 SYMSMOOTH_INLINE void divide(const System& system, const float* gram, float shift, index size) {
     for (index e = 0; e < size; ++e) {
@@ -184,6 +199,7 @@ SYMSMOOTH_INLINE void divide(const System& system, const float* gram, float shif
             store(system.left(e) + q, load(gram + e * capacity + q));
         system.left(e)[e] += shift;
     }
+    pad_system(system, size);
     solve(system, size);
 }
 
@@ -272,8 +288,10 @@ struct Solver {
 //     E = (I - b (G + b I)^-1) W U,    W = I - (a I - D U') (G + a I)^-1.
 //
 // The shifts of S and G are no smaller than what float32 can tell from zero (shift_of).
-void wiener_filter(const float* pixels, const float* pilot, const PatchLines& patch, const Members& members,
-                   float noise, float strength, float trust, const Aggregate& out) {
+void wiener_filter(const float* pixels, const float* pilot, const PatchLines& lines, const Members& members,
+                   float noise, float strength, float trust, const Aggregate& aggregate) {
+    const PatchLines patch = lines;  // copies stay in registers
+    const Aggregate out = aggregate;
     const index d = patch.n_lines * patch.side, wide = padded(d), most = most_members(members);
     Buffer<float> rows((most + 4) * wide), guide((most + 4) * wide), roots(most);
     Buffer<float> mean(wide), pilot_mean(wide);

@@ -11,9 +11,6 @@ extern const Kernels kernels;
 namespace avx2 {
 extern const Kernels kernels;
 }
-namespace avx512 {
-extern const Kernels kernels;
-}
 #endif
 
 const std::vector<const Kernels*>& available() {
@@ -21,11 +18,7 @@ const std::vector<const Kernels*>& available() {
         std::vector<const Kernels*> sets;
 #ifdef SYMSMOOTH_X86
         __builtin_cpu_init();
-        const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-        if (has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
-            sets.push_back(&avx512::kernels);
-        if (has_avx2) sets.push_back(&avx2::kernels);
+        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) sets.push_back(&avx2::kernels);
 #endif
         sets.push_back(&baseline::kernels);
         return sets;

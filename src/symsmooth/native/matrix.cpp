@@ -22,6 +22,43 @@ void product_upper(Strided x, const float* y, index y_stride, index count, float
 
 namespace {
 
+// Even and odd rows have sums of their own: twice as many as one addition takes cycles.
+template <int vectors>
+SYMSMOOTH_INLINE void combine_block(const float* factors, index count, const float* rows, index stride,
+                                    float* out) {
+    Vec8 even[vectors], odd[vectors];
+#pragma GCC unroll 8
+    for (int j = 0; j < vectors; ++j) even[j] = odd[j] = splat(0.0f);
+    index k = 0;
+    for (; k + 2 <= count; k += 2) {
+        const float* at = rows + k * stride;
+#pragma GCC unroll 8
+        for (int j = 0; j < vectors; ++j) {
+            even[j] += splat(factors[k]) * load(at + lanes * j);
+            odd[j] += splat(factors[k + 1]) * load(at + stride + lanes * j);
+        }
+    }
+#pragma GCC unroll 8
+    for (int j = 0; j < vectors; ++j) {
+        if (k < count) even[j] += splat(factors[k]) * load(rows + k * stride + lanes * j);
+        store(out + lanes * j, even[j] + odd[j]);
+    }
+}
+
+}  // namespace
+
+void combine(const float* factors, index count, const float* rows, index stride, float* out, index width) {
+    index j = 0;
+    for (; width - j >= 4 * lanes; j += 4 * lanes) combine_block<4>(factors, count, rows + j, stride, out + j);
+    switch ((width - j) / lanes) {
+        case 3: return combine_block<3>(factors, count, rows + j, stride, out + j);
+        case 2: return combine_block<2>(factors, count, rows + j, stride, out + j);
+        case 1: return combine_block<1>(factors, count, rows + j, stride, out + j);
+    }
+}
+
+namespace {
+
 SYMSMOOTH_INLINE Float4 load4(const float* from) {
     Float4 v;
     std::memcpy(&v, from, sizeof v);
@@ -56,12 +93,6 @@ void transpose(const float* from, index stride, index rows, index columns, float
 
 namespace {
 
-// row[0:width] -= factor * other[0:width]
-SYMSMOOTH_INLINE void subtract(float* row, float factor, const float* other, index width) {
-    const Vec8 all = splat(factor);
-    for (index j = 0; j < width; j += lanes) store(row + j, load(row + j) - all * load(other + j));
-}
-
 // Four rows: each less its combination of those above it, row r -= sum over s < r of below[r][s] row s.
 SYMSMOOTH_INLINE void eliminate(float* rows, index stride, const float (&below)[4][4], index width) {
     for (index j = 0; j < width; j += lanes) {
@@ -91,11 +122,28 @@ SYMSMOOTH_INLINE void factor_block(const System& system, index i, float (&below)
     }
 }
 
+// Four rows of D L' x = b, from the last up; those further down are taken off already.
+SYMSMOOTH_INLINE void substitute(const System& system, index i, index width) {
+    const float *first = system.left(i) + i, *second = system.left(i + 1) + i, *third = system.left(i + 2) + i;
+    const float* inverse = system.inverse_d + i;
+    for (index j = 0; j < width; j += lanes) {
+        float* at = system.right(i) + j;
+        const Vec8 d = load(at + 3 * System::stride) * splat(inverse[3]);
+        const Vec8 c = (load(at + 2 * System::stride) - splat(third[3]) * d) * splat(inverse[2]);
+        const Vec8 b = (load(at + System::stride) - splat(second[3]) * d - splat(second[2]) * c) * splat(inverse[1]);
+        const Vec8 a =
+            (load(at) - splat(first[3]) * d - splat(first[2]) * c - splat(first[1]) * b) * splat(inverse[0]);
+        store(at, a);
+        store(at + System::stride, b);
+        store(at + 2 * System::stride, c);
+        store(at + 3 * System::stride, d);
+    }
+}
+
 // Gauss: A = L D L', and B becomes L^-1 B.  Rows go by fours; all above them are taken off at once.
 void forward(const System& system, index size) {
     const index stride = System::stride, width = padded(size);
-    index i = 0;
-    for (; i + 4 <= size; i += 4) {
+    for (index i = 0; i < size; i += 4) {
         for (index k = 0; k < i; ++k)
             for (int r = 0; r < 4; ++r)
                 system.factors[4 * k + r] = system.left(k)[i + r] * system.inverse_d[k];
@@ -110,38 +158,15 @@ void forward(const System& system, index size) {
         eliminate(system.left(i) + j, stride, below, width - j);
         eliminate(system.right(i), stride, below, width);
     }
-    for (; i < size; ++i) {
-        for (index k = 0; k < i; ++k) system.factors[k] = system.left(k)[i] * system.inverse_d[k];
-        const Strided factors = plain(system.factors, 0);
-        const index j = i / lanes * lanes;
-        product_rows<1, Write::difference>(factors, system.left(0) + j, stride, i, system.left(i) + j,
-                                           stride, width - j);
-        product_rows<1, Write::difference>(factors, system.right(0), stride, i, system.right(i), stride,
-                                           width);
-        system.inverse_d[i] = 1.0f / system.left(i)[i];
-    }
 }
 
-// B becomes (D L')^-1 B, from the last row up.
+// B becomes (D L')^-1 B, from the last rows up.
 void backward(const System& system, index size) {
-    const index stride = System::stride, width = padded(size);
-    index end = size;  // rows from here on are done
-    const auto finish = [&](index i) {
-        for (index k = i + 1; k < end; ++k) subtract(system.right(i), system.left(i)[k], system.right(k), width);
-        const Vec8 inverse = splat(system.inverse_d[i]);
-        for (index j = 0; j < width; j += lanes) store(system.right(i) + j, load(system.right(i) + j) * inverse);
-    };
-    while (end % 4 != 0) {
-        const index i = end - 1;
-        end = size;
-        finish(i);
-        end = i;
-    }
-    for (; end >= 4; end -= 4) {
-        const index i = end - 4;
-        product_rows<4, Write::difference>(plain(system.left(i) + end, stride), system.right(end), stride,
-                                           size - end, system.right(i), stride, width);
-        for (index r = end - 1; r >= i; --r) finish(r);
+    const index stride = System::stride, width = padded(size), end = (size + 3) / 4 * 4;
+    for (index i = end - 4; i >= 0; i -= 4) {
+        product_rows<4, Write::difference>(plain(system.left(i) + i + 4, stride), system.right(i + 4), stride,
+                                           end - i - 4, system.right(i), stride, width);
+        substitute(system, i, width);
     }
 }
 
@@ -162,20 +187,10 @@ SYMSMOOTH_INLINE float dot(const float* a, const float* b, index width) {
     return sum(total);
 }
 
-// out[0:width] = sum over k < count of u[k] a[k][0:width]: for a symmetric a it is a u.
-SYMSMOOTH_INLINE void combine_rows(const float* u, index count, const float* a, index stride, float* out,
-                                   index width) {
-    for (index j = 0; j < width; j += lanes) {
-        Vec8 even = splat(0.0f), odd = splat(0.0f);
-        const float* at = a + j;
-        index k = 0;
-        for (; k + 2 <= count; k += 2) {
-            even += splat(u[k]) * load(at + k * stride);
-            odd += splat(u[k + 1]) * load(at + (k + 1) * stride);
-        }
-        if (k < count) even += splat(u[k]) * load(at + k * stride);
-        store(out + j, even + odd);
-    }
+// row[0:width] -= factor * other[0:width]
+SYMSMOOTH_INLINE void subtract(float* row, float factor, const float* other, index width) {
+    const Vec8 all = splat(factor);
+    for (index j = 0; j < width; j += lanes) store(row + j, load(row + j) - all * load(other + j));
 }
 
 SYMSMOOTH_INLINE void clear_from(float* row, index from, index to) {
@@ -208,7 +223,7 @@ void tridiagonalise(float* a, index size, index stride, float* h, float* off, fl
             u[i - 1] = f - g;
             for (index k = 0; k < i; ++k) row[k] = u[k];
             const float inverse = 1.0f / square;
-            combine_rows(u, i, a, stride, w, width);
+            combine(u, i, a, stride, w, width);  // a is symmetric: a u
             clear_from(w, i, width);
             for (index k = 0; k < width; k += lanes) store(w + k, load(w + k) * splat(inverse));
             const Vec8 shift = splat(0.5f * inverse * dot(w, u, width));

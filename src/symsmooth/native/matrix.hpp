@@ -71,6 +71,9 @@ void product(Strided x, const float* y, index y_stride, index count, float* out,
 void product_upper(Strided x, const float* y, index y_stride, index count, float* out, index out_stride,
                    index n_rows, index width);
 
+// out = sum over k < count of factors[k] * row k; `width` is a multiple of eight.
+void combine(const float* factors, index count, const float* rows, index stride, float* out, index width);
+
 // to = from', from (rows, columns).
 void transpose(const float* from, index stride, index rows, index columns, float* to, index to_stride);
 
@@ -87,7 +90,8 @@ struct System {
     SYMSMOOTH_INLINE float* right(index i) const { return rows + i * stride + capacity; }
 };
 
-// Replace B by A^-1 B.  Of A the upper triangle is read, and used up.
+// Replace B by A^-1 B.  Of A the upper triangle is read, and used up.  Rows beyond `size`, up to a multiple of
+// four, must be those of the identity; columns up to a multiple of eight, zero.
 void solve(const System& system, index size);
 
 // Replace the rows of a symmetric matrix by its eigenvectors, and fill values; they are not sorted.

@@ -33,9 +33,15 @@ SYMSMOOTH_INLINE index list_above(const float* numbers, index size, float thresh
 
 Found find_largest(const float* numbers, index size, float margin, float best, float gap, index most,
                    float* values, std::int32_t* which) {
-    float low = best + margin, high = best, middle = best + gap;
+    float low = best + gap, high = best;
     index count = count_above(numbers, size, low);
+    if (count < most && gap > margin) {  // too few: begin at the margin
+        high = low;
+        low = best + margin;
+        count = count_above(numbers, size, low);
+    }
     for (int step = 0; step < 8 && count > most + 2; ++step) {
+        const float middle = 0.5f * (low + high);
         const index above = count_above(numbers, size, middle);
         if (above >= most) {
             low = middle;
@@ -43,7 +49,6 @@ Found find_largest(const float* numbers, index size, float margin, float best, f
         } else {
             high = middle;
         }
-        middle = 0.5f * (low + high);
     }
     count = list_above(numbers, size, low, values, which);
     while (count > most) {

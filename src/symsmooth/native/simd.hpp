@@ -147,11 +147,12 @@ SYMSMOOTH_INLINE float largest(Vec8 v) {
 
 // The sum of an Int8's lanes.
 SYMSMOOTH_INLINE int sum(Int8 v) {
-    std::int32_t all[lanes];
-    std::memcpy(all, &v, sizeof all);
-    int total = 0;
-    for (int i = 0; i < lanes; ++i) total += all[i];
-    return total;
+    Int4 a, b;
+    std::memcpy(&a, &v, sizeof a);
+    std::memcpy(&b, (const char*)&v + sizeof a, sizeof b);
+    a += b;
+    a += __builtin_shufflevector(a, a, 2, 3, 0, 1);
+    return a[0] + a[1];
 }
 
 // Bit i is set where lane i of a mask is.

@@ -25,7 +25,9 @@ void product_of(const float* x, bool turned, const float* y, index n_rows, index
 
 void solve_system(float* rows, index size, float* inverse_d) {
     Buffer<float> factors(4 * capacity);
-    solve({rows, inverse_d, factors}, size);
+    const System system{rows, inverse_d, factors};
+    for (index e = size; e % 4 != 0; ++e) system.left(e)[e] = 1.0f;
+    solve(system, size);
 }
 
 void eigenvectors_of(float* matrix, index size, index stride, float* values) {

@@ -31,6 +31,18 @@ SYMSMOOTH_INLINE void add_weighted(T* __restrict gain, const float* __restrict w
     for (index i = 0; i < n; ++i) gain[i] += T(weights[i]) * source[i];
 }
 
+// gain[i] += weights[i] * source[i], both ways; the rows are not the same.
+template <class T>
+SYMSMOOTH_INLINE void exchange_weighted(T* __restrict here, const T* __restrict from_here, T* __restrict there,
+                                        const T* __restrict from_there, const float* __restrict weights,
+                                        index n) {
+    for (index i = 0; i < n; ++i) {
+        const T weight = T(weights[i]);
+        here[i] += weight * from_there[i];
+        there[i] += weight * from_here[i];
+    }
+}
+
 // sums[i] += (here[i] - there[i])^2
 SYMSMOOTH_INLINE void add_squares(float* __restrict sums, const float* here, const float* there, index n) {
     for (index i = 0; i < n; ++i) sums[i] += (here[i] - there[i]) * (here[i] - there[i]);
@@ -45,15 +57,27 @@ SYMSMOOTH_INLINE void move_squares(float* __restrict sums, const float* in, cons
     }
 }
 
-// weights[i] = 2^-(spatial + coefficient * sum of sums[i:i + side])
-template <int side>
-SYMSMOOTH_INLINE void weigh_sums(const float* sums, index any_side, float spatial, float coefficient,
+// weights[i] = 2^-(spatial + coefficient * sum of sums[i:i + side]); `fixed` is side, or 0 for any.
+template <int fixed>
+SYMSMOOTH_INLINE void weigh_sums(const float* sums, index side, float spatial, float coefficient,
                                  float* weights, index n) {
     const Vec8 constant = splat(-spatial), factor = splat(-coefficient), zero = splat(0.0f);
     for (index i = 0; i < n; i += lanes) {
         Vec8 total = load(sums + i);
-        for (index v = 1; v < (side ? side : any_side); ++v) total += load(sums + i + v);
+#pragma GCC unroll 8
+        for (index v = 1; v < (fixed ? fixed : side); ++v) total += load(sums + i + v);
         store(weights + i, exp2(constant + factor * max(total, zero)));
+    }
+}
+
+SYMSMOOTH_INLINE void weigh(const float* sums, index side, float spatial, float coefficient, float* weights,
+                            index n) {
+    switch (side) {
+        case 1: return weigh_sums<1>(sums, side, spatial, coefficient, weights, n);
+        case 3: return weigh_sums<3>(sums, side, spatial, coefficient, weights, n);
+        case 5: return weigh_sums<5>(sums, side, spatial, coefficient, weights, n);
+        case 7: return weigh_sums<7>(sums, side, spatial, coefficient, weights, n);
+        default: return weigh_sums<0>(sums, side, spatial, coefficient, weights, n);
     }
 }
 
@@ -87,17 +111,19 @@ SYMSMOOTH_INLINE void for_each_pair_row(const Planes& image, Extent patch, const
                             add_squares(sums, row, row + step, n_sums);
                         }
             for (index y = pairs.y0; y < pairs.y1; ++y) {
-                if (coefficient > 0.0f || y == pairs.y0) {
-                    if (patch.x == 5)
-                        weigh_sums<5>(sums, 5, spatial[o], coefficient, weights, pairs.n);
-                    else
-                        weigh_sums<0>(sums, patch.x, spatial[o], coefficient, weights, pairs.n);
-                }
-                if (coefficient > 0.0f && y + 1 < pairs.y1)
+                if (coefficient > 0.0f || y == pairs.y0)
+                    weigh(sums, patch.x, spatial[o], coefficient, weights, pairs.n);
+                if (coefficient > 0.0f && y + 1 < pairs.y1) {
+                    if (patch.y == 1) std::memset(sums, 0, n_sums * sizeof(float));
                     for (index u = 0; u < patch.z; ++u)
-                        for (index c = 0; c < image.count; ++c)
-                            move_squares(sums, row_of(c, z + u, y + patch.y), row_of(c, z + u, y), step,
-                                         n_sums);
+                        for (index c = 0; c < image.count; ++c) {
+                            const float* in = row_of(c, z + u, y + patch.y);
+                            if (patch.y == 1)
+                                add_squares(sums, in, in + step, n_sums);
+                            else
+                                move_squares(sums, in, row_of(c, z + u, y), step, n_sums);
+                        }
+                }
                 use(pairs, z, y, weights);
             }
         }
@@ -129,11 +155,16 @@ void symmetric(const Planes& image, Extent patch, const Window& window, const fl
     for_each_pair_row(image, patch, window, spatial, coefficient,
                       [&](const Pairs& p, index z, index y, const float* weights) SYMSMOOTH_LAMBDA {
                           for (index m = 0; m < columns.count; ++m) {
-                              const index here = p.x0, there = p.x0 + p.dx;
-                              add_weighted(rows.out(m, z, y) + here, weights,
-                                           rows.value(m, z + p.dz, y + p.dy) + there, p.n);
-                              add_weighted(rows.out(m, z + p.dz, y + p.dy) + there, weights,
-                                           rows.value(m, z, y) + here, p.n);
+                              T* here = rows.out(m, z, y) + p.x0;
+                              T* there = rows.out(m, z + p.dz, y + p.dy) + p.x0 + p.dx;
+                              const T* from_here = rows.value(m, z, y) + p.x0;
+                              const T* from_there = rows.value(m, z + p.dz, y + p.dy) + p.x0 + p.dx;
+                              if (p.dz != 0 || p.dy != 0) {
+                                  exchange_weighted(here, from_here, there, from_there, weights, p.n);
+                              } else {  // both in one row
+                                  add_weighted(here, weights, from_there, p.n);
+                                  add_weighted(there, weights, from_here, p.n);
+                              }
                           }
                       });
 }
