@@ -227,6 +227,7 @@ def wiener(
     with P the rows u_j - mu_u and W = diag(n g_j / sum g).  Aggregation weight
     g / (trace F / d + sum g^2 / (sum g)^2 + 0.02).
     """
+
     def chunk(first: int, last: int, *out: Array | int) -> None:
         _native.wiener_filter(
             plane, guide, lines, members.patch[-1], members.pointers, members.corners,

@@ -130,11 +130,10 @@ def choose_steps(ratio: float, n_dims: int, channels: int, boost: bool) -> Steps
 
 def first_estimate(noisy: Float, whole: Array, search: Search, pool: Pool) -> Float:
     """Step 1: the Gaussian model of each group of noisy patches; planes in units of the noise."""
+
     def kernel(planes: Float, *groups: Array) -> None:
         members, counts, offsets, total, mass = groups
-        _native.bayes_groups(
-            planes, None, members, counts, offsets, 1, _FLAT, _BIAS, total, mass
-        )
+        _native.bayes_groups(planes, None, members, counts, offsets, 1, _FLAT, _BIAS, total, mass)
 
     window = np.ones(search.side, np.float32)
     return filter_groups([noisy], noisy[:1], whole, search, kernel, window, pool, "step 1")

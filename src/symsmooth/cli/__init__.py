@@ -74,11 +74,19 @@ def main() -> None:
 def _root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="With --version: also what it computes with.")
+    ] = False,
 ) -> None:
     if version:
         from .. import __version__
 
         typer.echo(f"symsmooth {__version__}")
+        if verbose:
+            from .. import _native
+
+            others = ", ".join(_native.instruction_sets())
+            typer.echo(f"kernels for {_native.instruction_set()} (here: {others})")
         raise typer.Exit()
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -156,8 +164,7 @@ def denoise(
         if plan.done:
             total = len(plan.done) + len(plan.targets)
             tell(f"skipped {len(plan.done)} of {total} files: their output exists")
-        with work.telling_of_compilation(tell):
-            _for_each(list(plan.targets), work_on, as_json, quiet and not as_json, jobs, stop)
+        _for_each(list(plan.targets), work_on, as_json, quiet and not as_json, jobs, stop)
 
 
 @app.command()
@@ -240,10 +247,7 @@ def demo(
         if present and not overwrite and out != DEMO_FOLDER:
             raise UsageError(f"{out / present[0]} exists; give --overwrite or another -o")
         try:
-            with (
-                work.telling_of_compilation(lambda text: say(f"symsmooth: {text}", err=True)),
-                progress_bar("demo", sys.stderr.isatty()) as progress,
-            ):
+            with progress_bar("demo", sys.stderr.isatty()) as progress:
                 panels = run_demo(out, METHODS, progress)
         except Exception as error:
             raise typer.Exit(complain(message(error), 1)) from error
@@ -323,8 +327,7 @@ def _writing_a_page(out: Path, sigma: float | None, overwrite: bool) -> Iterator
             raise UsageError(f"--sigma must be a number of 0 or more, got {sigma}")
         seeing.check_target(out, overwrite)
         try:
-            with work.telling_of_compilation(lambda text: say(f"symsmooth: {text}", err=True)):
-                yield
+            yield
         except UsageError:
             raise
         except (ValueError, TypeError, OSError, MemoryError) as error:

@@ -154,7 +154,7 @@ def compare(
         if strength != 1.0 and "strength" not in each.options and used.sigma is not None:
             used = replace(used, sigma=strength * used.sigma)
         heard = None if progress is None else work.within(f"{each.label}: ", progress)
-        with suppress(ValueError):  # so that compiling and loading do not count
+        with suppress(ValueError):  # so that loading does not count
             work.apply(used, pixels[:_WARM_UP, :_WARM_UP], axis, used.sigma, heard)
         start = time.perf_counter()
         image, learned = work.apply(used, pixels, axis, used.sigma, heard)

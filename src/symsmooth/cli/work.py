@@ -6,8 +6,7 @@ import inspect
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -99,26 +98,6 @@ class Report:
             "parameters": dict(self.parameters),
             "warnings": list(self.doubts),
         }
-
-
-@contextmanager
-def telling_of_compilation(tell: Callable[[str], object]) -> Iterator[None]:
-    """Say so, once, if kernels must be compiled: a first run takes seconds longer."""
-    from numba.core import event
-
-    class Listener(event.Listener):
-        told = False
-
-        def on_start(self, event: Any) -> None:
-            if not self.told:
-                Listener.told = True
-                tell("compiling for this machine, once; later runs start at once")
-
-        def on_end(self, event: Any) -> None:
-            """Nothing to do."""
-
-    with event.install_listener("numba:compile", Listener()):
-        yield
 
 
 def share_of_cores(workers: int | None, jobs: int) -> int | None:

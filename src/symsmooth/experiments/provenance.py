@@ -12,7 +12,7 @@ from pathlib import Path
 
 import symsmooth
 
-_PACKAGES = ("numpy", "scipy", "numba", "scikit-image", "Pillow", "matplotlib")
+_PACKAGES = ("numpy", "scipy", "scikit-image", "Pillow", "matplotlib")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import symsmooth
 
+from .. import _native
 from ..files import replacing
 from .gallery import Gallery
 from .model import Cell, Result
@@ -18,7 +19,7 @@ from .model import Cell, Result
 _OURS = ("experiments", "pages", "cli", "web")  # what does not change a measurement
 _MEASURING = ("measure.py", "centred.py")
 _KINDS = ("*.py", "*.npz")  # code, and the priors it comes with
-_LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")
+_LIBRARIES = ("numpy", "scipy")
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ def code_digest() -> str:
     digest = hashlib.sha256()
     for name in _LIBRARIES:
         digest.update(f"{name} {version(name)}\n".encode())
+    digest.update(f"{_native.instruction_set()}\n".encode() + Path(_native.__file__).read_bytes())
     for path in sorted(path for kind in _KINDS for path in root.rglob(kind)):
         parts = path.relative_to(root).parts
         if parts[0] not in _OURS or (parts[0] == "experiments" and parts[-1] in _MEASURING):

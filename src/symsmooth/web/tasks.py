@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -114,7 +113,7 @@ def look_at_reference(path: Path, most_bytes: int, teller: Teller) -> None:
 
 
 def get_ready_to_look(folder: Path, teller: Teller) -> None:
-    """Load, and compile if need be, what looking at a picture takes."""
+    """Load what looking at a picture takes."""
     with TemporaryDirectory(dir=folder) as name:
         path = Path(name) / "noise.tif"
         write_image(path, np.random.default_rng(0).normal(100.0, 20.0, (64, 64)).astype("f4"))
@@ -122,7 +121,7 @@ def get_ready_to_look(folder: Path, teller: Teller) -> None:
 
 
 def get_ready_to_run(workers: int | None, teller: Teller) -> None:
-    """Load, and compile if need be, what the default method takes."""
+    """Load what the default method takes."""
     symsmooth.denoise(np.random.default_rng(0).normal(100.0, 20.0, (64, 64)), workers=workers)
 
 
@@ -145,13 +144,12 @@ def denoise(
     picture: Dropped, asked: Asked, workers: int | None, folder: Path, teller: Teller
 ) -> Outcome:
     """Denoise what one looks at and show it, then the whole file, into a folder."""
-    with work.telling_of_compilation(partial(teller.tell, "stage")):
-        job = asked.job(picture, workers)
-        noisy, told = seeing.open_picture(picture.path, "auto", None)
-        _preview(picture, asked, job, noisy, folder, teller)
-        target = folder / f"{picture.path.stem}-denoised{picture.path.suffix}"
-        report = work.denoise_file(picture.path, target, job, teller.progress)
-        denoised, _ = seeing.open_picture(target, "auto", None)
+    job = asked.job(picture, workers)
+    noisy, told = seeing.open_picture(picture.path, "auto", None)
+    _preview(picture, asked, job, noisy, folder, teller)
+    target = folder / f"{picture.path.stem}-denoised{picture.path.suffix}"
+    report = work.denoise_file(picture.path, target, job, teller.progress)
+    denoised, _ = seeing.open_picture(target, "auto", None)
     assert report.noise is not None
     used = report.noise if asked.sigma is not None else picture.found
     result = Result(_label(job), denoised, report.seconds, report.noise.brief, report.parameters)
@@ -224,11 +222,10 @@ def compare(
     chosen = seeing.parse_methods(",".join(names), lambda name: (name, METHODS[name]), METHODS)
     tuned = [_tuned(each, asked) for each in chosen]
 
-    with work.telling_of_compilation(partial(teller.tell, "stage")):
-        text = seeing.compare(
-            picture.path, reference, tuned, sigma=asked.sigma, channel_axis="auto", piece=None,
-            workers=workers, seed=0, progress=teller.progress, strength=asked.strength,
-        )  # fmt: skip
+    text = seeing.compare(
+        picture.path, reference, tuned, sigma=asked.sigma, channel_axis="auto", piece=None,
+        workers=workers, seed=0, progress=teller.progress, strength=asked.strength,
+    )  # fmt: skip
     page = _write(folder / f"{picture.path.stem}-compared.html", text, teller)
     return Outcome(f"Compared {len(names)} methods in {teller.seconds:.1f} s", page)
 
