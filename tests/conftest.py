@@ -13,6 +13,8 @@ import pytest
 from hypothesis import settings
 from PIL import Image
 
+from symsmooth import _native
+
 if TYPE_CHECKING:
     from symsmooth.experiments.model import Reproduction
 
@@ -43,6 +45,15 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 def psnr(estimate: np.ndarray, clean: np.ndarray) -> float:
     """PSNR in dB for a data range of 1, nothing clipped."""
     return float(-10 * np.log10(np.mean((np.asarray(estimate, float) - clean) ** 2)))
+
+
+@pytest.fixture(params=_native.instruction_sets(), scope="module")
+def instruction_set(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Run a test once on each instruction set that was built and that this processor has."""
+    used = _native.instruction_set()
+    _native.use_instruction_set(request.param)
+    yield request.param
+    _native.use_instruction_set(used)
 
 
 @pytest.fixture(scope="session")

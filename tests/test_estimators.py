@@ -12,6 +12,7 @@ from symsmooth.tiles import Pool
 
 from . import oracles
 
+pytestmark = pytest.mark.usefixtures("instruction_set")
 SIGMA = 0.1
 SHAPES = [((26, 30), 4), ((9, 11, 12), 3), ((40, 25), 7)]
 

@@ -19,7 +19,7 @@ LAYERS = [
     ["stages"],
     ["weights", "symmetrize", "mixture", "estimators", "selection", "figures"],
     ["patches", "tiles", "noise", "channels", "presets", "pyramid", "repetition", "grid"],
-    ["image", "options", "_kernels"],
+    ["image", "options", "_native"],
 ]
 RANK = {name: rank for rank, names in enumerate(reversed(LAYERS)) for name in names}
 ROOT = Path(symsmooth.__file__).parent
@@ -61,7 +61,7 @@ def test_imports_go_down_only(path: Path) -> None:
 def test_the_checker_sees_imports() -> None:
     assert {"mixture", "image", "selection"} <= imported_rooms(ROOT / "gsf.py")
     assert "base" not in RANK
-    assert imported_rooms(ROOT / "weights.py") >= {"_kernels", "patches", "tiles"}
+    assert imported_rooms(ROOT / "weights.py") >= {"_native", "patches", "tiles"}
 
 
 def test_every_public_name_exists_and_is_documented() -> None:

@@ -198,10 +198,10 @@ def spectral(noisy: Float, members: Members, sigma: float, pool: Pool) -> Estima
     doi:10.1109/TIT.2017.2653801).
     """
 
-    def chunk(first: int, last: int, *out: Array | int) -> None:
+    def chunk(first: int, last: int, start: int, total: Float, mass: Float, spread: Float) -> None:
         _native.spectral_filter(
             plane, lines, members.patch[-1], members.pointers, members.corners, members.shares,
-            first, last, sigma**2, _SPECTRUM_BIAS, *out,
+            first, last, sigma**2, _SPECTRUM_BIAS, start, total, mass, spread,
         )  # fmt: skip
 
     plane, lines = _flat(noisy, members)
@@ -228,10 +228,10 @@ def wiener(
     g / (trace F / d + sum g^2 / (sum g)^2 + 0.02).
     """
 
-    def chunk(first: int, last: int, *out: Array | int) -> None:
+    def chunk(first: int, last: int, start: int, total: Float, mass: Float, spread: Float) -> None:
         _native.wiener_filter(
             plane, guide, lines, members.patch[-1], members.pointers, members.corners,
-            members.shares, first, last, sigma**2, strength, trust, *out,
+            members.shares, first, last, sigma**2, strength, trust, start, total, mass, spread,
         )  # fmt: skip
 
     plane, lines = _flat(noisy, members)

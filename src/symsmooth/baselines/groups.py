@@ -56,7 +56,7 @@ class Tile:
     """References that are filtered together, and the part of the picture their groups may touch."""
 
     crop: tuple[slice, ...]  # z, y, x
-    references: tuple[Array, ...]  # coordinates along z, y, x, in the crop
+    references: tuple[Array, Array, Array]  # coordinates along z, y, x, in the crop
 
 
 Filter = Callable[..., None]  # (crops of the images, members, counts, offsets, total, mass)
@@ -167,10 +167,7 @@ def _tiles(grid: tuple[int, ...], patch: tuple[int, ...], search: Search) -> lis
                 high = min(int(own[-1]) + search.radius, last) + side
                 cuts.append((slice(low, high), (own - low).astype(np.int64)))
         axes.append(cuts)
-    return [
-        Tile(tuple(c for c, _ in parts), tuple(r for _, r in parts))
-        for parts in itertools.product(*axes)
-    ]
+    return [Tile((z[0], y[0], x[0]), (z[1], y[1], x[1])) for z, y, x in itertools.product(*axes)]
 
 
 def _spread(mass: Float, patch: tuple[int, ...], window: Float) -> Float:

@@ -149,7 +149,7 @@ void wiener_groups(const float* planes, const float* pilot, const Groups& groups
                    float noise) {
     Group group(groups, transform);
     Buffer<float> guide(group.wide * padded(groups.most));
-    const Vec8 noises = splat(noise);
+    const Vec8 noises = splat(noise), tiny = splat(1e-30f);  // without noise, nothing is divided by zero
     for (index g = 0; g < groups.count; ++g) {
         if (groups.counts[g] == 0) continue;
         const std::int32_t* corners = groups.members + g * groups.most;
@@ -162,7 +162,7 @@ void wiener_groups(const float* planes, const float* pilot, const Groups& groups
             Vec8 norm = splat(0.0f);
             for (index e = 0; e < group.d * group.columns; e += lanes) {
                 const Vec8 own = load(guide + e), square = own * own;
-                const Vec8 gain = square / (square + noises);
+                const Vec8 gain = square / max(square + noises, tiny);
                 store(group.spectrum + e, load(group.spectrum + e) * gain);
                 norm += gain * gain;
             }
