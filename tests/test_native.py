@@ -1,4 +1,4 @@
-"""The border of the compiled core: what it refuses, which instruction set it uses, that it is deterministic."""
+"""The border of the compiled core: what it refuses, which instruction set it uses, the same bits."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ def test_results_are_not_written_to_what_is_read_only(name) -> None:
         try:
             getattr(_native, name)(*with_argument(name, at, own))
         except ValueError as error:
-            assert "writable" in str(error)
-            written.append(at)
+            written.append("writable" in str(error))
     assert written
+    assert all(written)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -204,9 +204,7 @@ def test_the_instruction_set_can_be_chosen() -> None:
 
 
 def test_one_that_is_not_here_is_refused_in_words() -> None:
-    with pytest.raises(
-        ValueError, match=r"vax is not available here; SYMSMOOTH_ISA may be one of .*baseline"
-    ):
+    with pytest.raises(ValueError, match=r"vax is not available here; .* one of .*baseline"):
         _native.use_instruction_set("vax")
     done = run("import symsmooth; symsmooth.denoise_nlm", SYMSMOOTH_ISA="vax")
     assert done.returncode != 0

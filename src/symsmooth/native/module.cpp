@@ -623,6 +623,7 @@ void py_keep_largest(handle scores_, index first, handle best_, handle label_) {
     const Array<std::int32_t> label(label_, "label", 1);
     best.require_size(scores.shape(1));
     label.require_size(scores.shape(1));
+    require(first >= 0 && first <= INT32_MAX - scores.shape(0), "first must be the number of a component");
     const Release release;
     kernels().keep_largest(scores.data(), scores.shape(0), scores.shape(1), std::int32_t(first), best.data(),
                            label.data());
