@@ -32,7 +32,8 @@ fi
     --platform manylinux2014_aarch64 --platform manylinux_2_28_aarch64 numpy scipy pillow
   for wheel in "$here"/wheels/*.whl; do "$python" -m zipfile -e "$wheel" "$here/site"; done
 }
-for name in pytest _pytest py.py pluggy iniconfig packaging hypothesis sortedcontainers threadpoolctl.py pygments; do
+for name in pytest _pytest py.py pluggy iniconfig packaging pygments threadpoolctl.py sortedcontainers hypothesis \
+  _hypothesis_globals.py _hypothesis_pytestplugin.py _hypothesis_ftz_detector.py; do
   ln -sfn "$site/$name" "$here/pure/$name"
 done
 
