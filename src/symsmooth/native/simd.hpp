@@ -169,20 +169,21 @@ SYMSMOOTH_INLINE unsigned bits(Int8 mask) {
     return unsigned(a[0] | a[1]);
 }
 
-// 2^x for x <= 127, relative error below 6e-5; 1e-38 below -126.
-// The integer part of x becomes the exponent bits, the rest a polynomial of degree four.
+// 2^x for x <= 126, relative error below 6e-5; 1e-38 below -126.
+// x = n + f: adding 1.5 * 2^23 leaves the whole number n in the last bits, from where it is added to the exponent of
+// 2^f, a polynomial of degree four.
 SYMSMOOTH_INLINE Vec8 exp2(Vec8 x) {
     Vec8 result;
     for (int p = 0; p < Vec8::parts; ++p) {
         const FloatRegister lowest = FloatRegister{} - 126.0f;
         const FloatRegister clamped = x.part[p] > lowest ? x.part[p] : lowest;
-        const IntRegister exponent = __builtin_convertvector(clamped + 127.5f, IntRegister);
-        const FloatRegister f = clamped + 127.0f - __builtin_convertvector(exponent, FloatRegister);
+        const FloatRegister rounded = clamped + 12582912.0f;
+        const FloatRegister f = clamped - (rounded - 12582912.0f);
         FloatRegister power = 0.00961812910762848f * f + 0.0555041086648216f;
         power = power * f + 0.240226506959101f;
         power = power * f + 0.693147180559945f;
         power = power * f + 1.0f;
-        result.part[p] = power * (FloatRegister)(exponent << 23);
+        result.part[p] = (FloatRegister)((IntRegister)power + ((IntRegister)rounded << 23));
     }
     return result;
 }
