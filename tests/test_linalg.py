@@ -37,7 +37,7 @@ def test_eigenvectors_diagonalise(size, seed, samples, scale) -> None:
 @pytest.mark.parametrize("rank", [0, 1, 2])
 @given(st.integers(2, 49), st.integers(0, 99))
 def test_eigenvectors_of_almost_nothing_are_finite(rank, size, seed) -> None:
-    """Patches of a picture of two pixels, mirrored: equal columns, entries that are zero but for rounding."""
+    """Patches of a picture of two pixels, mirrored: equal columns, entries zero but for rounding."""
     rng = np.random.default_rng(seed)
     two = rng.standard_normal((rank, 2))[:, rng.integers(0, 2, size)]
     matrix = two.T @ two + 1e-30 * rng.standard_normal((size, size))
