@@ -34,6 +34,24 @@ def test_eigenvectors_diagonalise(size, seed, samples, scale) -> None:
     assert np.allclose(np.sort(values[:size]), expected, atol=1e-4 * scale * (1 + size / 4))
 
 
+@pytest.mark.parametrize("rank", [0, 1, 2])
+@given(st.integers(2, 49), st.integers(0, 99))
+def test_eigenvectors_of_almost_nothing_are_finite(rank, size, seed) -> None:
+    """Patches of a picture of two pixels, mirrored: equal columns, entries zero but for rounding."""
+    rng = np.random.default_rng(seed)
+    two = rng.standard_normal((rank, 2))[:, rng.integers(0, 2, size)]
+    matrix = two.T @ two + 1e-30 * rng.standard_normal((size, size))
+    vectors = np.zeros((size, -(-size // 8) * 8), np.float32)
+    vectors[:, :size] = matrix + matrix.T
+    expected, values = vectors[:, :size].astype(float), np.zeros(vectors.shape[1], np.float32)
+    _native.eigenvectors(vectors, values)
+    rows = vectors[:, :size].astype(float)
+    assert np.allclose(rows @ rows.T, np.eye(size), atol=1e-4)
+    assert np.allclose(
+        (rows.T * values[:size]) @ rows, expected, atol=1e-4 * (1 + np.trace(expected))
+    )
+
+
 @given(st.integers(1, 70), st.integers(1, 80), st.integers(1, 64), st.booleans(), st.booleans())
 def test_products_are_numpys(n_rows, columns, count, turned, upper) -> None:
     rng = np.random.default_rng(0)

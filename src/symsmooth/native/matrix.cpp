@@ -275,10 +275,11 @@ SYMSMOOTH_INLINE void rotate(float* upper, float* lower, float c, float s, index
 void diagonalise(float* a, index size, index stride, float* values, float* off) {
     for (index i = 1; i < size; ++i) off[i - 1] = off[i];
     off[size - 1] = 0.0f;
-    float offset = 0.0f, largest = 0.0f;
+    float offset = 0.0f, largest = 0.0f, norm = 0.0f;
+    for (index i = 0; i < size; ++i) norm = max(norm, std::fabs(values[i]) + std::fabs(off[i]));
     for (index low = 0; low < size; ++low) {
         largest = max(largest, std::fabs(values[low]) + std::fabs(off[low]));
-        const float small = 1e-6f * largest;
+        const float small = max(1e-6f * largest, 1e-8f * norm);  // of no rank: squares of less would vanish
         index high = low;
         while (high < size - 1 && std::fabs(off[high]) > small) ++high;
         for (int sweep = 0; high > low && sweep < 30; ++sweep) {
@@ -302,14 +303,15 @@ void diagonalise(float* a, index size, index stride, float* values, float* off) 
                 h = c * p;
                 r = std::sqrt(p * p + off[i] * off[i]);
                 off[i + 1] = s * r;
-                const float inverse = 1.0f / r;
-                s = off[i] * inverse;
-                c = p * inverse;
+                const bool turns = r > tiny;  // nothing to turn where both are zero
+                const float inverse = 1.0f / (turns ? r : 1.0f);
+                s = turns ? off[i] * inverse : 0.0f;
+                c = turns ? p * inverse : 1.0f;
                 p = c * values[i] - s * g;
                 values[i + 1] = h + s * (c * g + s * values[i]);
                 rotate(a + i * stride, a + (i + 1) * stride, c, s, stride);
             }
-            p = -s * s2 * c3 * next_off * off[low] / next_value;
+            p = next_value != 0.0f ? -s * s2 * c3 * next_off * off[low] / next_value : 0.0f;
             off[low] = s * p;
             values[low] = c * p;
             if (std::fabs(off[low]) <= small) break;
