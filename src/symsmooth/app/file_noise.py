@@ -14,13 +14,23 @@ if TYPE_CHECKING:
 _MAX_ESTIMATES = 8  # slices from which the noise level of a stack is taken
 
 
-def estimate_file_noise(image: ImageFile, stack: Stack, asked: NoiseName = "auto") -> NoiseModel:
-    """Return the noise of an image: that of the middle slice, or if it is white the level of several."""
+Region = tuple[int, int, int, int]  # x, y, width, height
+
+
+def estimate_file_noise(
+    image: ImageFile, stack: Stack, asked: NoiseName = "auto", region: Region | None = None
+) -> NoiseModel:
+    """Return the noise of an image: that of the middle slice, or if it is white the level of several.
+
+    With a region of flat ground, what is measured there.
+    """
     import numpy as np
 
     from ..noise import White, estimate_noise
 
     piece = middle_slice(image, stack)
+    if region is not None:
+        return estimate_noise(piece, channel_axis=stack.channel_axis, region=region)
     if np.isfinite(piece).any():
         model = estimate_noise(piece, noise=asked, channel_axis=stack.channel_axis)
         if model.kind != "gaussian" or len(stack) == 1:

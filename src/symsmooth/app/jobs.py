@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from .errors import UsageError
-from .file_noise import estimate_file_noise, estimate_level, middle_slice, value_range
+from .file_noise import Region, estimate_file_noise, estimate_level, middle_slice, value_range
 from .noise_report import NoiseDescription, describe, find_warnings
 from .progress import Progress, with_prefix
 
@@ -33,14 +33,25 @@ class DenoiseJob:
     workers: int | None
     seed: int
     third: Third = "auto"
+    noise_region: Region | None = None  # x, y, width, height of flat ground
 
     def __post_init__(self) -> None:
         from ..noise.models import check_one_noise
+
+        if self.noise_region is not None:
+            self._check_region()
 
         try:
             check_one_noise(self.sigma, self.options.get("noise", "auto"))
         except ValueError as error:
             raise UsageError(str(error)) from error
+
+    def _check_region(self) -> None:
+        """Refuse a rectangle of flat ground where noise is given, or cannot be."""
+        if self.sigma is not None or "noise" in self.options:
+            raise UsageError("--noise-from measures the noise; give it without --sigma and --noise")
+        if not self.takes_noise:
+            raise UsageError(f"{self.method.name} knows white noise only; give --sigma instead")
 
     @property
     def takes_noise(self) -> bool:
@@ -244,4 +255,6 @@ def find_noise(job: DenoiseJob, image: ImageFile, stack: Stack) -> NoiseModel | 
     if not job.takes_noise:
         return White(estimate_level(image, stack))
     asked: Any = job.options.get("noise", "auto")
-    return asked if isinstance(asked, NoiseModel) else estimate_file_noise(image, stack, asked)
+    if isinstance(asked, NoiseModel):
+        return asked
+    return estimate_file_noise(image, stack, asked, job.noise_region)

@@ -36,7 +36,7 @@ _IN_PIECES = ("TIFF", "ZARR", "NPY")
 
 @dataclass(frozen=True)
 class BoxOptions:
-    """BoxOptions the boxes are done."""
+    """How the boxes are done."""
 
     resume: bool
     scheduler: str
@@ -69,6 +69,11 @@ def denoise_boxes(
     source: Source, target: Path, job: DenoiseJob, progress: Progress | None, how: BoxOptions
 ) -> Outcome:
     """Survey the whole once, then denoise box by box; memory does not grow with the image's height."""
+    if job.noise_region is not None:
+        raise UsageError(
+            "--noise-from is for images that fit in memory; measure it on a part cut from this one "
+            "and give its level with --sigma"
+        )
     from .. import __version__
     from ..io import check_writable
     from ..io.regions import create_target

@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     from ..noise import NoiseModel
 
 _NOTHING = 2e-4  # of the range: 0.05 grey levels of 255
+_DOUBTFUL = 0.5  # confidence in coarse noise
+_HALF_SURE = (
+    "what looks like coarse noise may be texture, so only some of it was removed; "
+    "--noise correlated removes all of it"
+)
 _MANY = 0.1  # of the pixels have exactly one value at an end of the range
 
 
@@ -49,6 +54,10 @@ def describe(
     """
     kind, level, more = _kind_and_level(model, pixels)
     fields = {"kind": model.kind, "level": level, "estimated": not given, **more}
+    finding = getattr(model, "finding", None)
+    if finding is not None and not given:
+        fields |= {"confidence": finding.confidence, "reasons": list(finding.reasons)}
+        fields |= {"suspected": finding.suspected} if finding.suspected else {}
     amount = f"{level:.3g} of {span:.6g}" if span else f"{level:.3g}"
     if level == 0.0 and not given:
         return NoiseDescription("no noise found", "none", str(model), fields)
@@ -119,13 +128,22 @@ def find_warnings(
         question = question_units(pixels, sigma)
         return [question] if question else []
     known = pixels[np.isfinite(pixels)]
-    if not known.size or known.min() == known.max() or removed >= _NOTHING * span:
+    if not known.size or known.min() == known.max():
         return []
+    if removed >= _NOTHING * span:
+        confidence = noise.fields.get("confidence", 1.0)
+        if noise.fields["kind"] != "correlated" or not isinstance(confidence, float):
+            return []
+        return [_HALF_SURE] if confidence < _DOUBTFUL else []
     found = "no noise was found" if noise.level == 0.0 else f"{noise.words} was found"
-    return [
-        f"almost nothing was removed: {found}{_why(known)}; "
-        f"if you see noise, give its level, such as --sigma {0.02 * span:.2g}"
-    ]
+    remedy = f"give its level, such as --sigma {0.02 * span:.2g}"
+    suspected = noise.fields.get("suspected", 0.0)
+    if isinstance(suspected, float) and suspected > _NOTHING * span:
+        remedy = (
+            f"--noise correlated takes what looks like texture, about {suspected:.2g}, for noise; "
+            "--noise-from X,Y,W,H measures it on flat ground"
+        )
+    return [f"almost nothing was removed: {found}{_why(known)}; if you see noise, {remedy}"]
 
 
 def _why(known: Any) -> str:

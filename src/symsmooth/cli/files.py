@@ -24,6 +24,7 @@ from .options import (
     find_method,
     parse_channel_axis,
     parse_options,
+    parse_region,
     parse_third_axis,
     split_arguments,
 )
@@ -39,6 +40,10 @@ def denoise(
     sigma: Annotated[
         float | None, typer.Option(help="Noise level in the image's units; else estimated.")
     ] = None,
+    noise_from: Annotated[
+        str,
+        typer.Option(metavar="X,Y,W,H", help="A rectangle of flat ground: its noise is removed."),
+    ] = "",
     channel_axis: Axis = "auto",
     volume: Annotated[
         bool, typer.Option("--volume", help="A stack is a volume: denoise it in 3-D.")
@@ -75,7 +80,8 @@ def denoise(
         chosen = find_method(method)
         options = parse_options(chosen, given)
         third = parse_third_axis(volume, slices, time)
-        job = jobs.DenoiseJob(chosen, options, sigma, axis, workers, seed, third)
+        region = parse_region(noise_from)
+        job = jobs.DenoiseJob(chosen, options, sigma, axis, workers, seed, third, region)
         plan = batch.plan_outputs(names, out, overwrite, resume)
         job = replace(job, workers=share_of_cores(workers, min(n_jobs, len(plan.targets))))
         show_bar = sys.stderr.isatty() and not (as_json or quiet) and n_jobs == 1
@@ -133,7 +139,10 @@ def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) ->
         kind = {"shape": list(image.pixels.shape), "dtype": str(image.pixels.dtype)}
         return json.dumps(facts | kind)
     detail = f" [{found.detail}]" if verbose else ""
-    return f"{source}: {jobs.describe_size(image, stack)}, {found.words} ({percent:.3g} %){detail}"
+    reasons = found.fields.get("reasons")
+    why = f": {'; '.join(reasons)}" if isinstance(reasons, list) else ""
+    size = jobs.describe_size(image, stack)
+    return f"{source}: {size}, {found.words} ({percent:.3g} %){detail}{why}"
 
 
 def _for_each(

@@ -9,6 +9,7 @@ from ..app.errors import UsageError
 
 if TYPE_CHECKING:
     from ..app.compare import MethodChoice
+    from ..app.file_noise import Region
     from ..app.jobs import ChannelAxis
     from ..io.stacks import Third
     from ..methods import Method
@@ -101,6 +102,19 @@ def parse_third_axis(volume: bool, slices: bool, time: bool) -> Third:
     if volume + slices + time > 1:
         raise UsageError("give one of --volume, --slices and --time")
     return "volume" if volume else "none" if slices else "time" if time else "auto"
+
+
+def parse_region(text: str) -> Region | None:
+    """Return x, y, width, height, or None if nothing was given."""
+    if not text:
+        return None
+    try:
+        x, y, width, height = (int(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(
+            f"--noise-from must be X,Y,WIDTH,HEIGHT in pixels, such as 10,20,64,64, got {text!r}"
+        ) from None
+    return x, y, width, height
 
 
 def parse_channel_axis(text: str) -> ChannelAxis:

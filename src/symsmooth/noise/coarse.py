@@ -28,8 +28,9 @@ _DEAD = 0.5  # times the square of a rounding step: quieter regions are flat by 
 _CALM, _CALM_LIMIT, _NOT_DEAD = 0.01, 1.7, (0.2, 0.6)
 # Noise is everywhere: from none to all
 _ALL_PURITY, _ALL_SHARE = (0.6, 0.75), (0.25, 0.5)
-# The same in grey, with a coarseness that water and grass do not have (0 of 400 clean pictures)
-_ALL_PURITY_IN_GREY, _ALL_SHARE_IN_GREY, _ALL_COARSE = (0.76, 0.84), (0.3, 0.45), (1.0, 1.3)
+# So many regions of noise, so few others as quiet, that no more is asked: purity + log2(share) / 4, from
+# none to full trust, and the coarseness that goes with it.  Water and grass: up to .46, but less coarse.
+_SURE, _SURELY_COARSE = (0.42, 0.5), (1.0, 1.3)
 # Trust, a linear rule: (middle, scale, weight in colour, weight in grey) of purity; log2 of the share of
 # noise regions; coarseness (log2 of the standard deviation in ring 2 over ring 5); slope (ring 0 over ring
 # 2); log2 of the quietest regions' level over that of the noise; how far ring 5 is above the white floor;
@@ -84,6 +85,8 @@ class CoarseNoise:
         Log2 of the standard deviation at middle over that at high frequencies.
     purity, share : float
         Share of noise-like regions among those as quiet; share of all regions that they are.
+    level : float
+        Standard deviation of the first channel, were it all noise.
     """
 
     variances: Array
@@ -91,6 +94,7 @@ class CoarseNoise:
     coarseness: float
     purity: float
     share: float
+    level: float
 
 
 def fit_coarse(
@@ -146,10 +150,10 @@ def fit_coarse(
         trust = _trust(spectrum, purity, share, quietest, ring, seen)
         if len(spectrum) == 3:
             trust = max(trust, everywhere)
-        else:  # a few regions say little, and texture may be everywhere, too, but not so coarse
+        else:  # in grey, texture may be everywhere, too, and a few regions say little
             trust *= _ramp(sum(len(c.chosen) for c in classes), *_MANY_IN_GREY)
-            all_noise = _ramp(purity, *_ALL_PURITY_IN_GREY) * _ramp(share, *_ALL_SHARE_IN_GREY)
-            trust = max(trust, all_noise * _ramp(coarseness, *_ALL_COARSE))
+        sure = _ramp(purity + np.log2(share) / 4, *_SURE)
+        trust = max(trust, sure * _ramp(coarseness, *_SURELY_COARSE))
         trust *= _ramp(coarseness + whole, *limits)
         trust *= 1.0 - _ramp(float(1.0 - live.mean()), *_TOO_DEAD)
     at_floor = _ramp(float((level < 2 * own_level).mean()), *_FLOOR_SHARE)
@@ -161,7 +165,8 @@ def fit_coarse(
     found = _to_frequencies(spectrum, flatten, steepest)
     found = found * strength[:, None, None] ** 2
     variances = floor[:, None, None] + trust * np.maximum(found - floor[:, None, None], 0.0)
-    return CoarseNoise(variances, trust, coarseness, purity, share)
+    level = float(np.sqrt(found[0].mean()))
+    return CoarseNoise(variances, trust, coarseness, purity, share, level)
 
 
 @dataclass(frozen=True)

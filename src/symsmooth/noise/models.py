@@ -7,18 +7,19 @@ that is undone (``restore``).  GSF-W stands between the two.
 from __future__ import annotations
 
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.image import Array, ChannelAxis, Float, Picture, open_image
-from .coarse import fit_coarse
+from .coarse import CoarseNoise, fit_coarse
+from .finding import Finding, Found
 from .level import channel_sigmas, given_sigma, sample_patches
 from .regions import SIDE, measure, transform_of
 from .signal import Growth, fit_signal_dependence
-from .spectrum import Correlated, away_from_zero, spectrum_of_noise
+from .spectrum import Correlated, away_from_zero, spectrum_of_ground, spectrum_of_noise
 
 NoiseName = Literal["auto", "gaussian", "poisson-gaussian", "correlated"]
 NAMES = ("auto", "gaussian", "poisson-gaussian", "correlated")
@@ -27,6 +28,7 @@ _SMALLEST = 32  # pixels a side: in a smaller picture noise is taken for white
 _GROWTH = 1.7  # variance from dark to bright
 _CLARITY = 4.5  # log of the growth over the scatter about the line
 _EVIDENCE = 7.0  # against one level at all brightnesses; white noise on photographs has 0 to 7
+_SUSPICIOUS = 2.0  # times the white level: coarse noise that may be there is worth a word
 _UNEVEN = 1.5  # largest over smallest noise level of the channels
 
 
@@ -52,7 +54,7 @@ class NoiseModel(Protocol):
 
 
 @dataclass(frozen=True)
-class White:
+class White(Found):
     """White Gaussian noise of one level."""
 
     sigma: float
@@ -68,7 +70,7 @@ class White:
 
     def in_units(self, offset: float, scale: float) -> White:
         """Return the model for pixels (image - offset) / scale."""
-        return White(self.sigma / scale)
+        return replace(self, sigma=self.sigma / scale, finding=self.finding_in(scale))
 
     def whiten(self, noisy: Float) -> Float:
         """Divide by the level."""
@@ -80,7 +82,7 @@ class White:
 
 
 @dataclass(frozen=True)
-class Uneven:
+class Uneven(Found):
     """White Gaussian noise whose level depends on the channel, (channels,), or the place, (*spatial, 1)."""
 
     levels: Array
@@ -98,7 +100,7 @@ class Uneven:
 
     def in_units(self, offset: float, scale: float) -> Uneven:
         """Return the model for pixels (image - offset) / scale."""
-        return Uneven(self.levels / scale)
+        return replace(self, levels=self.levels / scale, finding=self.finding_in(scale))
 
     def whiten(self, noisy: Float) -> Float:
         """Divide by the level."""
@@ -115,6 +117,7 @@ def estimate_noise(
     noise: NoiseName = "auto",
     channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
+    region: tuple[int, int, int, int] | None = None,
 ) -> NoiseModel:
     """Find out what noise an image has, in its own units.
 
@@ -130,11 +133,15 @@ def estimate_noise(
         says, else none.
     mask : array_like of bool or None
         True where a pixel is missing.
+    region : (x, y, width, height) or None
+        A rectangle of flat ground, at least 16 pixels a side: the noise is measured there, and nothing
+        is guessed.
 
     Returns
     -------
     NoiseModel
-        To be given to :func:`denoise` as ``noise``; ``str(model)`` says what it is.
+        To be given to :func:`denoise` as ``noise``; ``str(model)`` says what it is, ``model.finding``
+        why, and how sure that is.
 
     Examples
     --------
@@ -145,6 +152,8 @@ def estimate_noise(
     """
     picture = open_image(image, channel_axis, mask)
     _check_name(noise)
+    if region is not None:
+        return _in_image_units(picture, _fit_region(picture, noise, region))
     return _in_image_units(picture, fit_noise(picture, noise))
 
 
@@ -192,51 +201,105 @@ def fit_noise(picture: Picture, noise: NoiseName) -> NoiseModel:
     samples = [sample_patches(picture, c) for c in range(picture.noisy.shape[-1])]
     sigmas = channel_sigmas(picture, samples)
     large_enough = min(picture.noisy.shape[-3:-1]) >= _SMALLEST
+    suspected = 0.0
     if noise == "correlated" or (noise == "auto" and large_enough):
-        model = _fit_correlated(picture, sigmas, forced=noise == "correlated")
+        model, suspected = _fit_correlated(picture, sigmas, forced=noise == "correlated")
         if model is not None:
             return model
     if noise in ("auto", "poisson-gaussian") and (noise != "auto" or large_enough):
         found = fit_signal_dependence(picture, samples)
         if found is not None and (noise != "auto" or _surely_grows(found)):
-            return found.model
+            return replace(found.model, finding=_of_growth(found, suspected))
+    finding = _of_white(large_enough, suspected, float(sigmas.max()))
     if noise == "auto" and sigmas.max() > _UNEVEN * sigmas.min() > 0.0:
-        return Uneven(sigmas)
-    return White(float(np.sqrt(np.mean(sigmas**2))))
+        return Uneven(sigmas, finding=finding)
+    return White(float(np.sqrt(np.mean(sigmas**2))), finding=finding)
+
+
+def _of_white(large_enough: bool, suspected: float, sigma: float) -> Finding:
+    """Say why noise is taken for white."""
+    if not large_enough:
+        too_small = f"it is taken for white: a picture below {_SMALLEST} pixels shows no more"
+        return Finding(0.5, (too_small,))
+    if suspected > _SUSPICIOUS * sigma:
+        doubt = "there may be coarser noise, but it cannot be told from texture"
+        return Finding(0.5, (doubt,), suspected)
+    return Finding(1.0, ("it is alike at all frequencies and brightnesses",))
+
+
+def _of_growth(found: Growth, suspected: float) -> Finding:
+    """Say why noise is taken for that of photons."""
+    grows = f"its variance grows {found.times:.1f} times from the darkest to the brightest parts"
+    sure = float(np.clip(found.evidence / (2 * _EVIDENCE), 0.0, 1.0))
+    return Finding(sure, (grows,), suspected)
+
+
+def _of_coarse(found: list[CoarseNoise]) -> Finding:
+    """Say why noise is taken for coarse."""
+    best = max(found, key=lambda each: each.trust)
+    reasons = [
+        f"{best.share:.0%} of the picture is nothing but noise, alike in all directions",
+        f"there it is {2**best.coarseness:.1f} times stronger at middle than at high frequencies",
+    ]
+    if best.trust < 1.0:
+        reasons.append(f"some of it may be texture, so {1 - best.trust:.0%} of it is kept")
+    return Finding(best.trust, tuple(reasons))
+
+
+def _fit_region(
+    picture: Picture, noise: NoiseName, region: tuple[int, int, int, int]
+) -> Correlated:
+    """Measure the noise on a rectangle of flat ground, in the picture's units."""
+    if noise not in ("auto", "correlated"):
+        raise ValueError(f"on flat ground noise is measured, not {noise}; leave out one of the two")
+    x, y, width, height = region
+    rows, columns = picture.spatial[-2:]
+    inside = 0 <= x <= x + width <= columns and 0 <= y <= y + height <= rows
+    if len(picture.spatial) != 2 or not inside or min(width, height) < 2 * SIDE:
+        raise ValueError(
+            f"the region must be x, y, width, height of at least {2 * SIDE} pixels a side inside a "
+            f"picture of {columns} x {rows} pixels, got {', '.join(map(str, region))}"
+        )
+    box = slice(y, y + height), slice(x, x + width)
+    if picture.mask is not None and picture.mask[box].any():
+        raise ValueError("the region must have no missing pixel")
+    found = spectrum_of_ground(picture.noisy[box])
+    return replace(found, finding=Finding(1.0, ("it was measured on the ground you gave",)))
 
 
 def _surely_grows(found: Growth) -> bool:
     return found.times > _GROWTH and found.clarity > _CLARITY and found.evidence > _EVIDENCE
 
 
-def _fit_correlated(picture: Picture, sigmas: Array, forced: bool) -> Correlated | None:
-    """Return the spectrum of coarse noise; None if there is none, or too little trust in it."""
+def _fit_correlated(
+    picture: Picture, sigmas: Array, forced: bool
+) -> tuple[Correlated | None, float]:
+    """Return the spectrum of coarse noise, None if there is none or no trust in it, and its level then."""
     transform = transform_of(picture)
     floor = sigmas**2 @ transform.astype(np.float64) ** 2
-    if len(sigmas) == 3 or len(sigmas) == 1:
-        found = [fit_coarse(measure(picture, transform), floor, picture.step, forced)]
-    else:
-        found = [
-            fit_coarse(
-                measure(picture, transform[:, c : c + 1]), floor[c : c + 1], picture.step, forced
-            )
-            for c in range(len(sigmas))
-        ]
+    together = len(sigmas) in (1, 3)
+    groups = [slice(None)] if together else [slice(c, c + 1) for c in range(len(sigmas))]
+    found = [
+        fit_coarse(measure(picture, transform[:, g]), floor[g], picture.step, forced)
+        for g in groups
+    ]
     if forced and None in found:
         raise ValueError(
             f"correlated noise cannot be estimated from {min(picture.noisy.shape[-3:-1])} pixels, it "
             f"takes {SIDE} by {SIDE}; give a sample of the noise"
         )
-    known = [each for each in found if each is not None and (forced or each.trust > 0.0)]
-    if not known:
-        return None
+    known = [each for each in found if each is not None]
+    trusted = [each for each in known if forced or each.trust > 0.0]
+    if not trusted:
+        return None, max((each.level for each in known), default=0.0)
     variances = np.concatenate(
         [
             np.full((1, SIDE, SIDE), floor[i]) if each is None else each.variances
             for i, each in enumerate(found)
         ]
     )
-    return Correlated(away_from_zero(variances), transform)
+    finding = None if forced else _of_coarse(trusted)
+    return Correlated(away_from_zero(variances), transform, finding=finding), 0.0
 
 
 def _given(picture: Picture, sigma: float | ArrayLike) -> NoiseModel:

@@ -18,6 +18,7 @@ import scipy.special
 
 from ..core.image import Array, Float, Picture
 from ..core.parallel import Pool
+from .finding import Found
 from .level import patch_variance, sample_patches
 
 _GROUPS = 12  # of patches, by brightness
@@ -30,7 +31,7 @@ _TABLE_END = 400.0  # counts up to which the inverse is a table; its expansion s
 
 
 @dataclass(frozen=True)
-class PoissonGaussian:
+class PoissonGaussian(Found):
     """Noise of variance gain * x + offset, x the clean pixel, in the image's units, each given per channel.
 
     ``black`` is the pixel without light: y = black + gain * Poisson + Gaussian.  If not given it is 0, or
@@ -73,6 +74,7 @@ class PoissonGaussian:
             tuple(a / scale for a in self.gain),
             tuple((a * offset + b) / scale**2 for a, b in moved),
             tuple((m - offset) / scale for m in self.black),
+            finding=self.finding_in(scale),
         )
 
     def whiten(self, noisy: Float) -> Float:

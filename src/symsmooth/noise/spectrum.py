@@ -12,7 +12,7 @@ intensity-frequency dependent noise", ICIP 2014, doi:10.1109/ICIP.2014.7025865.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.fft
@@ -20,13 +20,14 @@ from numpy.typing import ArrayLike
 
 from ..core.channels import decorrelate, mix
 from ..core.image import Array, Float
+from .finding import Found
 from .regions import RING, SIDE, dct_blocks
 
 _FLOOR = 0.1  # the spectrum is at least this share of its mean; 0.03: -0.1 to -0.4 dB on simulated cameras
 
 
 @dataclass(frozen=True)
-class Correlated:
+class Correlated(Found):
     """Noise with a spectrum: variances of its 8 x 8 DCT coefficients, in decorrelated channels.
 
     Attributes
@@ -56,7 +57,7 @@ class Correlated:
 
     def in_units(self, offset: float, scale: float) -> Correlated:
         """Return the model for pixels (image - offset) / scale."""
-        return Correlated(self.variances / scale**2, self.transform)
+        return replace(self, variances=self.variances / scale**2, finding=self.finding_in(scale))
 
     def whiten(self, noisy: Float) -> Float:
         """Divide by the root of the spectrum, channel by channel: white noise of variance 1."""
@@ -138,6 +139,25 @@ def spectrum_of_noise(sample: ArrayLike, channel_axis: int | None = None) -> Cor
     squares = dct_blocks(noise @ transform, 1) ** 2
     variances = squares.mean(axis=(0, 1))
     return Correlated(away_from_zero(variances), transform)
+
+
+def spectrum_of_ground(ground: Array) -> Correlated:
+    """Return the spectrum of the noise on flat ground (y, x, channels): what is left of it without a plane.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> slope = np.add.outer(np.arange(40.0), np.arange(50.0))[..., np.newaxis]
+    >>> noise = np.random.default_rng(0).normal(0.0, 3.0, slope.shape)
+    >>> bool(abs(spectrum_of_ground(slope + noise).sigma - 3.0) < 0.3)
+    True
+    """
+    height, width, n_channels = ground.shape
+    y, x = np.indices((height, width)).reshape(2, -1)
+    plane = np.stack([np.ones(height * width), y, x], axis=1)
+    pixels = ground.reshape(-1, n_channels).astype(np.float64)
+    fitted = plane @ np.linalg.lstsq(plane, pixels, rcond=None)[0]
+    return spectrum_of_noise((pixels - fitted).reshape(ground.shape), -1)
 
 
 def away_from_zero(variances: Array) -> Array:
