@@ -32,7 +32,7 @@ fi
     --platform manylinux2014_aarch64 --platform manylinux_2_28_aarch64 numpy scipy pillow hypothesis
   for wheel in "$here"/wheels/*.whl; do "$python" -m zipfile -e "$wheel" "$here/site"; done
 }
-for name in pytest _pytest py.py pluggy iniconfig packaging pygments threadpoolctl.py sortedcontainers; do
+for name in pytest _pytest py.py pluggy iniconfig packaging pygments threadpoolctl.py sortedcontainers lazy_loader; do
   ln -sfn "$site/$name" "$here/pure/$name"
 done
 
