@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
+from PIL import Image
 
 from symsmooth import denoise, estimate_noise
 from symsmooth.core.metrics import psnr
@@ -243,3 +247,19 @@ def test_white_noise_stays_white(grey_levels, training) -> None:
             losses.append(white - psnr(denoise(noisy, noise=model), clean))
     print(f"sigma {grey_levels}: {np.mean(losses):.3f} dB lost, at most {max(losses):.2f}")
     assert np.mean(losses) < 0.05
+
+
+@pytest.mark.slow
+def test_clean_pictures_stay_clean() -> None:
+    folder = Path(os.environ.get("SYMSMOOTH_IMAGES", "")) / "train400"
+    files = sorted(folder.glob("*.png")) if folder.is_dir() else []
+    if not files:
+        pytest.skip("the pictures of train400 are not here")
+    kept = []
+    for file in files:
+        clean = np.asarray(Image.open(file).convert("L"))
+        kept.append(psnr(denoise(clean, quality="fast"), clean, 255))
+    assert np.mean(kept) > 46
+    # three pictures of water and bark cannot be told from noise
+    assert np.sum(np.array(kept) < 38) <= 3
+    assert min(kept) > 32

@@ -29,6 +29,10 @@ _GROWTH = 1.7  # variance from dark to bright
 _CLARITY = 4.5  # log of the growth over the scatter about the line
 _EVIDENCE = 7.0  # against one level at all brightnesses; white noise on photographs has 0 to 7
 _SUSPICIOUS = 2.0  # times the white level: coarse noise that may be there is worth a word
+# Noise has the level of its model in the calmest regions (quantile): at most so many times its variance,
+# and more with evidence above some.  Noisy pictures have .8 to 1.8, up to 3.1 where there is much evidence;
+# clean ones that look like photon noise, having texture all over, 2.2 to 18.
+_CALMEST, _CALM, _CALM_SLOPE, _MUCH_EVIDENCE = 0.05, 2.0, 0.25, 10.0
 _UNEVEN = 1.5  # largest over smallest noise level of the channels
 
 
@@ -208,7 +212,8 @@ def fit_noise(picture: Picture, noise: NoiseName) -> NoiseModel:
             return model
     if noise in ("auto", "poisson-gaussian") and (noise != "auto" or large_enough):
         found = fit_signal_dependence(picture, samples)
-        if found is not None and (noise != "auto" or _surely_grows(found)):
+        surely = found is not None and _surely_grows(found) and _is_seen(found, picture)
+        if found is not None and (noise != "auto" or surely):
             return replace(found.model, finding=_of_growth(found, suspected))
     finding = _of_white(large_enough, suspected, float(sigmas.max()))
     if noise == "auto" and sigmas.max() > _UNEVEN * sigmas.min() > 0.0:
@@ -269,6 +274,21 @@ def _fit_region(
 
 def _surely_grows(found: Growth) -> bool:
     return found.times > _GROWTH and found.clarity > _CLARITY and found.evidence > _EVIDENCE
+
+
+def _is_seen(found: Growth, picture: Picture) -> bool:
+    """Whether the calmest regions of a grey picture are as calm as the model says; True in colour."""
+    model = found.model
+    if len(model.gain) > 1:
+        return True
+    regions = measure(picture, transform_of(picture))
+    expected = model.gain[0] * regions.brightness.astype(np.float64) + model.offset[0]
+    known = expected > 0.0
+    if not known.any():
+        return True
+    level = regions.energy[known, 0, 2:6].mean(axis=1)
+    limit = _CALM + _CALM_SLOPE * max(found.evidence - _MUCH_EVIDENCE, 0.0)
+    return float(np.quantile(level / expected[known], _CALMEST)) < limit
 
 
 def _fit_correlated(
