@@ -1,9 +1,14 @@
-# make demo, make test and make docs do all the set-up themselves; all they need is Python 3.11 or newer.
+# make demo, make test and make docs do all the set-up themselves; all they need is Python 3.11 or newer and a C++
+# compiler (which is installed if that is allowed).
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow check format bench docs clean
+NATIVE := CMakeLists.txt $(wildcard src/symsmooth/native/*)
+TOOLS := 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.21' 'ninja>=1.11'
+INSTALL := $(BIN)/python -m pip install --quiet --no-build-isolation --editable
+
+.PHONY: demo test slow check format bench docs sanitize arm64 clean
 
 demo: $(VENV)/.installed
 	$(BIN)/symsmooth demo -o symsmooth-demo
@@ -31,29 +36,43 @@ docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -n -q docs docs/_build/html
 	@echo "the pages are in docs/_build/html; open docs/_build/html/index.html"
 
+# Kernels and contracts under AddressSanitizer and UndefinedBehaviorSanitizer.
+sanitize: $(VENV)/.installed-test
+	sh tools/sanitize.sh $(abspath $(BIN))/python
+
+# Kernels on 64-bit ARM, under qemu.
+arm64: $(VENV)/.installed-test
+	sh tools/arm64.sh $(abspath $(BIN))/python
+
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "symsmooth needs Python 3.11 or newer; run: make PYTHON=/path/to/python3.11 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable .
+# What is built from, and a compiler.  Without isolation builds go on from what is built already.
+$(VENV)/.tools: tools/ensure_compiler.sh | $(VENV)/bin/python
+	@sh tools/ensure_compiler.sh
+	$(BIN)/python -m pip install --quiet $(TOOLS)
 	@touch $@
 
-$(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
+$(VENV)/.installed: pyproject.toml $(NATIVE) | $(VENV)/.tools
+	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) .
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml $(NATIVE) | $(VENV)/.tools
+	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) '.[test]'
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-bench: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+$(VENV)/.installed-bench: pyproject.toml $(NATIVE) | $(VENV)/.tools
+	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) '.[bench]'
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-docs: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+$(VENV)/.installed-docs: pyproject.toml $(NATIVE) | $(VENV)/.tools
+	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) '.[docs]'
 	@touch $@ $(VENV)/.installed
 
 clean:
 	rm -rf docs/_build docs/gallery docs/api/generated docs/api/backreferences
-	rm -rf $(VENV) symsmooth-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build $(VENV) symsmooth-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

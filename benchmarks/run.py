@@ -113,7 +113,7 @@ def peak_memory(name: str, side: int, threads: int) -> float:
 def memory_of(name: str, side: int, threads: int) -> float:
     methods = everything(threads)
     _, small = scene(64)
-    methods[name](small, SIGMA)  # compiled, libraries loaded
+    methods[name](small, SIGMA)  # libraries loaded
     _, noisy = scene(side)
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
     before = _peak_kilobytes()

@@ -13,6 +13,8 @@ import pytest
 from hypothesis import settings
 from PIL import Image
 
+from symsmooth import _native
+
 if TYPE_CHECKING:
     from symsmooth.experiments.model import Reproduction
 
@@ -38,6 +40,15 @@ FLAGS = [
     "--disable-component-update", "--disable-sync", "--no-first-run",
 ]  # fmt: skip
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@pytest.fixture(params=_native.instruction_sets(), scope="module")
+def instruction_set(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Run a test once on each instruction set that was built and that this processor has."""
+    used = _native.instruction_set()
+    _native.use_instruction_set(request.param)
+    yield request.param
+    _native.use_instruction_set(used)
 
 
 @pytest.fixture(scope="session")

@@ -27,9 +27,8 @@ def names_from_the_root(path: Path) -> set[str]:
             module = base + (node.module.split(".") if node.module else [])
             if module == ["symsmooth"]:
                 found |= {alias.name for alias in node.names}
-    return {
-        name for name in found if not (ROOT / name).exists() and not (ROOT / f"{name}.py").exists()
-    }
+    homes = ("", ".py", ".pyi")  # a package, a module, the compiled core
+    return {name for name in found if not any((ROOT / f"{name}{end}").exists() for end in homes)}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -31,7 +31,7 @@ tried = {
     "denoise": ("denoise", {}),
 }
 for method, options in tried.values():
-    METHODS[method](noisy[:64, :64], 25.0, **options)  # compiled once, so that times are fair
+    METHODS[method](noisy[:64, :64], 25.0, **options)  # loaded, so that times are fair
 
 results, seconds = {"noisy": noisy}, {}
 for name, (method, options) in tried.items():

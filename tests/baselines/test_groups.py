@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symsmooth._kernels.matching import match_tile
+from symsmooth import _native
 from symsmooth.baselines import groups
 from symsmooth.baselines.groups import Search, filter_groups, from_planes, to_planes, whole_patches
 from symsmooth.core.image import open_image
@@ -15,6 +15,7 @@ from symsmooth.core.parallel import Pool
 
 from .. import oracles
 
+pytestmark = pytest.mark.usefixtures("instruction_set")
 SHAPES = [((1, 1, 17, 19), (1, 4, 4)), ((2, 1, 14, 13), (1, 5, 5)), ((1, 7, 8, 9), (3, 3, 3))]
 
 
@@ -22,9 +23,9 @@ def match(guide, references, patch, radius, least, most, limit, boost=False, who
     """Run the kernel; groups as lists of (z, y, x)."""
     m = int(np.prod([len(r) for r in references]))
     members, counts = np.zeros((m, most), np.int32), np.zeros(m, np.int32)
-    flags = np.empty(0, np.uint8) if whole is None else whole.astype(np.uint8).reshape(-1)
-    numbers = np.float32(min(limit * len(guide) * np.prod(patch), 1e29))
-    match_tile(
+    flags = None if whole is None else whole.astype(np.uint8).reshape(-1)
+    numbers = min(float(limit * len(guide) * np.prod(patch)), 1e29)
+    _native.match_patches(
         guide, flags, *(np.array(r) for r in references), patch, radius, least, most, numbers, boost,
         members, counts,
     )  # fmt: skip

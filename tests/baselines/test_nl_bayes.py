@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from symsmooth import denoise_nl_bayes
-from symsmooth._kernels.bayes import bayes_tile
+from symsmooth import _native, denoise_nl_bayes
 from symsmooth.baselines.nl_bayes import choose_steps
 from symsmooth.core.metrics import psnr
 from symsmooth.core.patches import patch_offsets
@@ -18,6 +17,7 @@ PRINTED = {20: 29.21, 40: 25.69, 60: 23.85, 80: 22.37, 100: 21.39}
 SIGMAS = [pytest.param(s, marks=[] if s == 40 else [pytest.mark.slow]) for s in PRINTED]
 
 
+@pytest.mark.usefixtures("instruction_set")
 @pytest.mark.parametrize("has_pilot", [False, True])
 @pytest.mark.parametrize(("channels", "together"), [(1, 1), (3, 1), (3, 3)])
 @pytest.mark.parametrize("count", [60, 5, 1])
@@ -34,9 +34,9 @@ def test_a_group_is_estimated_by_the_formula(has_pilot, channels, together, coun
     members = np.array([[y * 12 + x for _, y, x in own] for own in found], np.int32)
     total, mass = np.zeros((channels, 144), np.float32), np.zeros((channels, 144), np.float32)
     planes, guide = noisy.reshape(channels, -1), pilot.reshape(channels, -1)
-    bayes_tile(
-        planes, guide if has_pilot else guide[:0], members, np.full(2, count, np.int32),
-        patch_offsets((1, 12, 12, 1), patch), together, np.float32(2.0), np.float32(1.1), total, mass,
+    _native.bayes_groups(
+        planes, guide if has_pilot else None, members, np.full(2, count, np.int32),
+        patch_offsets((1, 12, 12, 1), patch), together, 2.0, 1.1, total, mass,
     )  # fmt: skip
     expected, weights = np.zeros(noisy.shape), np.zeros(noisy.shape)
     for own in found:

@@ -8,7 +8,7 @@ import scipy.optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symsmooth._kernels.gaussian import add_squares, keep_largest
+from symsmooth import _native
 from symsmooth.baselines.natural import load_prior, natural_prior, save_prior
 from symsmooth.baselines.overlap import (
     coverage,
@@ -43,15 +43,16 @@ def draw(prior: PatchPrior, count: int, noise: float = NOISE, seed: int = 1) -> 
     return noisy.astype(np.float32)
 
 
+@pytest.mark.usefixtures("instruction_set")
 @given(st.lists(st.integers(0, 7), min_size=1, max_size=5), st.integers(1, 40))
 def test_kernels_equal_their_twins(ranks, m) -> None:
     starts = np.concatenate([[0], np.cumsum(ranks)]).astype(np.int64)
     values = np.random.default_rng(m).standard_normal((int(starts[-1]), m)).astype(np.float32)
     out = np.empty((len(ranks), m), np.float32)
-    add_squares(values, starts, out)
+    _native.add_squares(values, starts, out)
     assert np.allclose(out, oracles.add_squares(values, starts), rtol=1e-5)
     best, label = np.full(m, -np.inf, np.float32), np.zeros(m, np.int32)
-    keep_largest(out, 3, best, label)
+    _native.keep_largest(out, 3, best, label)
     assert np.array_equal(best, out.max(axis=0))
     assert np.array_equal(label, 3 + out.argmax(axis=0))
 

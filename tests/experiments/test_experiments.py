@@ -304,7 +304,7 @@ def test_results_of_other_code_data_or_libraries_are_not_reused(tmp_path, monkey
         assert is_new()
     (installed / "a.py").rename(installed / "b.py")
     assert is_new()
-    for library in ("numpy", "scipy", "numba"):
+    for library in ("numpy", "scipy"):
         with monkeypatch.context() as patch:
             patch.setattr(store, "version", lambda name, library=library: f"{name == library}")
             assert is_new()

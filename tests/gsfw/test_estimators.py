@@ -14,6 +14,7 @@ from symsmooth.mixture.members import assign_patches
 
 from .. import oracles
 
+pytestmark = pytest.mark.usefixtures("instruction_set")
 SIGMA = 0.1
 SHAPES = [((26, 30), 4), ((9, 11, 12), 3), ((40, 25), 7)]
 

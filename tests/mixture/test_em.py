@@ -23,6 +23,7 @@ from symsmooth.mixture.em import (
 
 from .. import oracles
 
+pytestmark = pytest.mark.usefixtures("instruction_set")
 EVERYWHERE = 1e6  # reach at which every tile meets every cluster
 SHAPES = [(20, 23, 1), (12, 9, 3), (5, 9, 10, 1)]
 

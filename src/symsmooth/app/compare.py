@@ -149,7 +149,7 @@ def _run_choice(
     if strength != 1.0 and "strength" not in choice.options and used.sigma is not None:
         used = replace(used, sigma=strength * used.sigma)
     callback = None if progress is None else with_prefix(f"{choice.label}: ", progress)
-    with suppress(ValueError):  # so that compiling and loading do not count
+    with suppress(ValueError):  # so that loading does not count
         jobs.apply(used, pixels[:_WARM_UP, :_WARM_UP], axis, used.sigma, callback)
     start = time.perf_counter()
     image, learned = jobs.apply(used, pixels, axis, used.sigma, callback)

@@ -1,33 +1,11 @@
-"""Progress of a job: callbacks that name its part, cancel it, or say that kernels are compiled first."""
+"""Progress of a job: callbacks that name its part or cancel it."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
 
 Progress = Callable[[str, int, int], object]
-
-
-@contextmanager
-def announce_compilation(notify: Callable[[str], object]) -> Iterator[None]:
-    """Say so, once, if kernels must be compiled: a first run takes seconds longer."""
-    from numba.core import event
-
-    class Listener(event.Listener):
-        announced = False
-
-        def on_start(self, event: Any) -> None:
-            if not self.announced:
-                Listener.announced = True
-                notify("compiling for this machine, once; later runs start at once")
-
-        def on_end(self, event: Any) -> None:
-            """Nothing to do."""
-
-    with event.install_listener("numba:compile", Listener()):
-        yield
 
 
 def share_of_cores(workers: int | None, jobs: int) -> int | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._kernels import collaborative as kernels
+from .. import _native
 from ..core.channels import decorrelate, mix
 from ..core.image import Array, ChannelAxis, Float, open_image
 from ..core.lazy import dask_aware
@@ -139,9 +139,9 @@ def hard_threshold(
 
     def kernel(planes: Float, *groups: Array) -> None:
         members, counts, offsets, total, mass = groups
-        kernels.threshold_tile(
+        _native.threshold_groups(
             planes, members, counts, offsets, basis.forward, basis.backward, n_axes,
-            np.float32(threshold), windows, total, mass,
+            threshold, windows, total, mass,
         )  # fmt: skip
 
     return filter_groups([noisy], noisy[:1], whole, search, kernel, window, pool, "threshold")
@@ -158,9 +158,9 @@ def wiener(
 
     def kernel(planes: Float, guide: Float, *groups: Array) -> None:
         members, counts, offsets, total, mass = groups
-        kernels.wiener_tile(
+        _native.wiener_groups(
             planes, guide, members, counts, offsets, basis.forward, basis.backward, n_axes,
-            np.float32(noise), windows, total, mass,
+            noise, windows, total, mass,
         )  # fmt: skip
 
     return filter_groups([noisy, pilot], pilot[:1], whole, search, kernel, window, pool, "wiener")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._kernels.matching import match_tile
+from .. import _native
 from ..core.image import Array, Float, Picture
 from ..core.parallel import Pool
 from ..core.patches import as_volume, patch_offsets
@@ -56,7 +56,7 @@ class Tile:
     """References that are filtered together, and the part of the picture their groups may touch."""
 
     crop: tuple[slice, ...]  # z, y, x
-    references: tuple[Array, ...]  # coordinates along z, y, x, in the crop
+    references: tuple[Array, Array, Array]  # coordinates along z, y, x, in the crop
 
 
 Filter = Callable[..., None]  # (crops of the images, members, counts, offsets, total, mass)
@@ -120,18 +120,18 @@ def filter_groups(
     """
     shape = images[0].shape
     patch, radius = _extents(shape, search.side), _extents(shape, search.radius, 0)
-    limit = np.float32(min(search.limit * guide.shape[0] * np.prod(patch), 1e29))
+    limit = min(float(search.limit * guide.shape[0] * np.prod(patch)), 1e29)
     total, mass = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
 
     def run(tile: Tile) -> tuple[Float, Float]:
         at = (slice(None), *tile.crop)
         crops = [np.ascontiguousarray(image[at]) for image in images]
         own_guide = np.ascontiguousarray(guide[at])
-        own_whole = np.ascontiguousarray(whole[tile.crop]).reshape(-1)
+        own_whole = np.ascontiguousarray(whole[tile.crop]).reshape(-1) if whole.size else None
         count = int(np.prod([len(r) for r in tile.references]))
         members = np.empty((count, search.most), np.int32)
         counts = np.empty(count, np.int32)
-        match_tile(
+        _native.match_patches(
             own_guide, own_whole, *tile.references, patch, radius, search.least, search.most,
             limit, search.boost, members, counts,
         )  # fmt: skip
@@ -167,10 +167,7 @@ def _tiles(grid: tuple[int, ...], patch: tuple[int, ...], search: Search) -> lis
                 high = min(int(own[-1]) + search.radius, last) + side
                 cuts.append((slice(low, high), (own - low).astype(np.int64)))
         axes.append(cuts)
-    return [
-        Tile(tuple(c for c, _ in parts), tuple(r for _, r in parts))
-        for parts in itertools.product(*axes)
-    ]
+    return [Tile((z[0], y[0], x[0]), (z[1], y[1], x[1])) for z, y, x in itertools.product(*axes)]
 
 
 def _spread(mass: Float, patch: tuple[int, ...], window: Float) -> Float:

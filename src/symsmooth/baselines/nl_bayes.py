@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._kernels.bayes import bayes_tile
+from .. import _native
 from ..core.channels import decorrelate, mix
 from ..core.image import Array, ChannelAxis, Float, open_image
 from ..core.lazy import dask_aware
@@ -132,14 +132,10 @@ def choose_steps(ratio: float, n_dims: int, channels: int, boost: bool) -> Steps
 
 def first_estimate(noisy: Float, whole: Array, search: Search, pool: Pool) -> Float:
     """Step 1: the Gaussian model of each group of noisy patches; planes in units of the noise."""
-    no_pilot = np.empty((0, 0), np.float32)
 
     def kernel(planes: Float, *groups: Array) -> None:
         members, counts, offsets, total, mass = groups
-        bayes_tile(
-            planes, no_pilot, members, counts, offsets, 1, np.float32(_FLAT), np.float32(_BIAS),
-            total, mass,
-        )  # fmt: skip
+        _native.bayes_groups(planes, None, members, counts, offsets, 1, _FLAT, _BIAS, total, mass)
 
     window = np.ones(search.side, np.float32)
     return filter_groups([noisy], noisy[:1], whole, search, kernel, window, pool, "step 1")
@@ -152,10 +148,9 @@ def second_estimate(noisy: Float, pilot: Float, whole: Array, search: Search, po
 
     def kernel(planes: Float, guide: Float, *groups: Array) -> None:
         members, counts, offsets, total, mass = groups
-        bayes_tile(
-            planes, guide, members, counts, offsets, together, np.float32(_FLAT),
-            np.float32(_BIAS), total, mass,
-        )  # fmt: skip
+        _native.bayes_groups(
+            planes, guide, members, counts, offsets, together, _FLAT, _BIAS, total, mass
+        )
 
     window = np.ones(search.side, np.float32)
     return filter_groups([noisy, pilot], pilot, whole, search, kernel, window, pool, "step 2")

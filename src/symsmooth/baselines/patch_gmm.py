@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._kernels.gaussian import add_squares, keep_largest
+from .. import _native
 from ..core.image import Array, Float
 from ..core.parallel import Pool
 
@@ -101,7 +101,7 @@ class NoisyPrior:
             block = noisy[at : at + _BLOCK]
             best = np.full(len(block), -np.inf, np.float32)
             for first, scores in self._score_groups(block):
-                keep_largest(scores, first, best, labels[at : at + _BLOCK])
+                _native.keep_largest(scores, first, best, labels[at : at + _BLOCK])
         return labels
 
     def map_estimate(self, noisy: Float, labels: Array) -> Float:
@@ -180,7 +180,7 @@ class NoisyPrior:
             if not centred:
                 projections -= shifts[own[0] : own[-1]]
             scores = np.empty((group.stop - group.start, len(noisy)), np.float32)
-            add_squares(projections, own - own[0], scores)
+            _native.add_squares(projections, own - own[0], scores)
             scores *= np.float32(0.5)
             scores += self._constants[group]
             if not centred:

@@ -53,11 +53,19 @@ def main() -> None:
 def _root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="With --version: also what it computes with.")
+    ] = False,
 ) -> None:
     if version:
         from .. import __version__
 
         typer.echo(f"symsmooth {__version__}")
+        if verbose:
+            from .. import _native
+
+            others = ", ".join(_native.instruction_sets())
+            typer.echo(f"kernels for {_native.instruction_set()} (here: {others})")
         raise typer.Exit()
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

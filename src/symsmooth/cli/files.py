@@ -16,7 +16,7 @@ from ..app import batch, jobs
 from ..app.file_noise import estimate_file_noise, middle_slice, value_range
 from ..app.large import BoxOptions
 from ..app.noise_report import describe
-from ..app.progress import announce_compilation, cancel_on, share_of_cores
+from ..app.progress import cancel_on, share_of_cores
 from ..app.run import run
 from .arguments import AsJson, Axis, Inputs, Out, Overwrite, Verbose, check_sigma
 from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
@@ -103,8 +103,7 @@ def denoise(
         if plan.done:
             total = len(plan.done) + len(plan.targets)
             notify(f"skipped {len(plan.done)} of {total} files: their output exists")
-        with announce_compilation(notify):
-            _for_each(list(plan.targets), work_on, as_json, quiet and not as_json, n_jobs, stop)
+        _for_each(list(plan.targets), work_on, as_json, quiet and not as_json, n_jobs, stop)
 
 
 def noise(

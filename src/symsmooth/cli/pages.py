@@ -13,7 +13,6 @@ import typer
 from ..app import compare as comparing
 from ..app import explain as explaining
 from ..app.errors import UsageError
-from ..app.progress import announce_compilation
 from .arguments import Axis, OneFile, Overwrite, Page, Seed, Sigma, Slice, Workers, check_sigma
 from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
 from .options import parse_channel_axis, parse_methods
@@ -35,10 +34,7 @@ def demo(
         if present and not overwrite and out != DEMO_FOLDER:
             raise UsageError(f"{out / present[0]} exists; give --overwrite or another -o")
         try:
-            with (
-                announce_compilation(lambda text: echo(f"symsmooth: {text}", err=True)),
-                progress_bar("demo", sys.stderr.isatty()) as progress,
-            ):
+            with progress_bar("demo", sys.stderr.isatty()) as progress:
                 panels = run_demo(out, progress)
         except Exception as error:
             raise typer.Exit(print_error(error_message(error), 1)) from error
@@ -113,8 +109,7 @@ def _writing_a_page(out: Path, sigma: float | None, overwrite: bool) -> Iterator
         check_sigma(sigma)
         comparing.check_target(out, overwrite)
         try:
-            with announce_compilation(lambda text: echo(f"symsmooth: {text}", err=True)):
-                yield
+            yield
         except UsageError:
             raise
         except (ValueError, TypeError, OSError, MemoryError) as error:

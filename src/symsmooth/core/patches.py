@@ -137,20 +137,20 @@ class Features:
         """1 / h_s."""
         return np.float32(1.0 / self.h_s)
 
-    @cached_property
-    def pixels(self) -> Float:
-        """The padded image, flat, as kernels read it."""
-        return self.padded.reshape(-1)
-
     @property
     def strides(self) -> tuple[int, int, int]:
-        """Steps in ``pixels`` from one slice, row, column to the next."""
+        """Steps in the flat image from one slice, row, column to the next."""
         return strides_of(self.padded.shape)
 
     @cached_property
     def offsets(self) -> Array:
-        """Steps in ``pixels`` from the first corner of a patch to each of its numbers: (d,)."""
+        """Steps in the flat image from the first corner of a patch to each of its numbers: (d,)."""
         return patch_offsets(self.padded.shape, self.patch)
+
+    @property
+    def points(self) -> tuple[Float, tuple[int, int, int], int, float]:
+        """What kernels read the generalised patches from."""
+        return self.padded, self.patch, self.n_dims, float(self.inv_hs)
 
     def at(self, pixels: Array) -> Float:
         """Return p_j for the given flat pixel numbers j: (m, p)."""

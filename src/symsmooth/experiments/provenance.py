@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .. import __version__
 
-_PACKAGES = ("numpy", "scipy", "numba", "scikit-image", "Pillow", "matplotlib")
+_PACKAGES = ("numpy", "scipy", "scikit-image", "Pillow", "matplotlib")
 
 
 @dataclass(frozen=True)

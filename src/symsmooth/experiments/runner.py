@@ -153,9 +153,7 @@ def _workers(jobs: int, store: Store) -> Iterator[dict[Connection, BaseProcess]]
 
 
 def _start(store: Store, workers: dict[Connection, BaseProcess]) -> Connection:
-    context = multiprocessing.get_context(
-        "spawn"
-    )  # numba's and BLAS's threads do not survive a fork
+    context = multiprocessing.get_context("spawn")  # BLAS's threads do not survive a fork
     ours, theirs = context.Pipe()
     process = context.Process(target=serve, args=(theirs, store), daemon=True)
     process.start()

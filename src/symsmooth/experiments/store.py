@@ -9,6 +9,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
+from .. import _native
 from ..io import atomic_write
 from .images import ImageSet
 from .model import Cell, Result
@@ -17,7 +18,7 @@ ROOT = Path(__file__).parent.parent  # of the package
 _OURS = ("experiments", "reports", "app", "cli", "web")  # what does not change a measurement
 _MEASURING = ("measure.py", "centred.py")
 _KINDS = ("*.py", "*.npz")  # code, and the priors it comes with
-_LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")
+_LIBRARIES = ("numpy", "scipy")
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ def code_digest() -> str:
     digest = hashlib.sha256()
     for name in _LIBRARIES:
         digest.update(f"{name} {version(name)}\n".encode())
+    digest.update(f"{_native.instruction_set()}\n".encode() + Path(_native.__file__).read_bytes())
     for path in sorted(path for kind in _KINDS for path in ROOT.rglob(kind)):
         parts = path.relative_to(ROOT).parts
         if parts[0] not in _OURS or (parts[0] == "experiments" and parts[-1] in _MEASURING):

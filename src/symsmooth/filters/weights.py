@@ -8,20 +8,20 @@ All but LARK are exp(-|f_i - f_j|^2 / 2) for a feature map f (coordinates / h_s,
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import scipy.ndimage
 import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
-from .._kernels import window as kernels
-from .._kernels.base import LOG2E
+from .. import _native
 from ..core.image import Array, Float
 from ..core.parallel import Pool
 from ..core.patches import as_volume, pad_for_patches, patch_shape
 from ..core.tiles import spans
 
-_NOTHING = np.empty((0, 0, 0, 0), np.float32)
+_LOG2E = 1.0 / math.log(2.0)
 _STEERED = 2**16  # pixels whose kernels are steered in one piece
 _SOFT_REACH = 3.0  # a soft window ends at this many h_s, where its weight is exp(-4.5)
 
@@ -89,7 +89,7 @@ class SymmetricFilter(WindowFilter):
         super().__init__(noisy.shape[:-1], offsets, pool)
         self._padded = np.ascontiguousarray(np.moveaxis(pad_for_patches(noisy, patch_size), -1, 0))
         self._patch = patch_shape(noisy.ndim - 1, patch_size)
-        self._coefficient = np.float32(float(LOG2E) / (2.0 * h_r**2))
+        self._coefficient = _LOG2E / (2.0 * h_r**2)
         self._spatial = spatial
 
     def apply(self, values: Array) -> Array:
@@ -102,9 +102,9 @@ class SymmetricFilter(WindowFilter):
             rows_z = slice(z0, min(z1 + reach_z, depth))
             rows_y = slice(y0, min(y1 + reach_y, height))
             part = np.zeros_like(values[:, rows_z, rows_y])
-            kernels.symmetric_window_strip(
-                self._padded, self._patch, self.grid, self.offsets, self._spatial,
-                self._coefficient, span, values, (z0, y0), part, _NOTHING,
+            _native.symmetric_window(
+                self._padded, self._patch, self.offsets, self._spatial, self._coefficient, span,
+                values, (z0, y0), part,
             )  # fmt: skip
             return rows_z, rows_y, part
 
@@ -116,12 +116,10 @@ class SymmetricFilter(WindowFilter):
 
     def to_sparse(self) -> scipy.sparse.csr_array:
         """Return W as a sparse matrix: n times the window's size entries."""
-        depth, height, width = self.grid
-        weights = np.zeros((len(self.offsets), depth, height, width), np.float32)
-        kernels.symmetric_window_strip(
-            self._padded, self._patch, self.grid, self.offsets, self._spatial, self._coefficient,
-            (0, depth, 0, height), _NOTHING, (0, 0), _NOTHING, weights,
-        )  # fmt: skip
+        weights = np.zeros((len(self.offsets), *self.grid), np.float32)
+        _native.symmetric_weights(
+            self._padded, self._patch, self.offsets, self._spatial, self._coefficient, weights
+        )
         half = self._sparse(weights, self.offsets)
         return (half + half.T + scipy.sparse.eye_array(self.shape[0], dtype=np.float32)).tocsr()
 
@@ -146,7 +144,7 @@ class SteeredFilter(WindowFilter):
             as_volume(precision) if n_dims == 3 else precision[None]
         )
         pairs = ((0, 0, 1), (1, 1, 1), (2, 2, 1), (0, 1, 2), (0, 2, 2), (1, 2, 2))
-        half = float(LOG2E) / 2
+        half = _LOG2E / 2
         self._steering = np.stack([full[..., a, b] * np.float32(f * half) for a, b, f in pairs])
 
     def apply(self, values: Array) -> Array:
@@ -159,9 +157,9 @@ class SteeredFilter(WindowFilter):
             rows_z = slice(max(z0 - reach[0], 0), min(z1 + reach[0], depth))
             rows_y = slice(max(y0 - reach[1], 0), min(y1 + reach[1], height))
             part = np.zeros_like(values[:, rows_z, rows_y])
-            kernels.steered_window_strip(
+            _native.steered_window(
                 self._steering, self.offsets, span, values, self._transposed,
-                (rows_z.start, rows_y.start), part, _NOTHING,
+                (rows_z.start, rows_y.start), part,
             )  # fmt: skip
             return rows_z, rows_y, part
 
@@ -173,12 +171,8 @@ class SteeredFilter(WindowFilter):
 
     def to_sparse(self) -> scipy.sparse.csr_array:
         """Return W as a sparse matrix: n times the window's size entries."""
-        depth, height, width = self.grid
-        weights = np.zeros((len(self.offsets), depth, height, width), np.float32)
-        kernels.steered_window_strip(
-            self._steering, self.offsets, (0, depth, 0, height), _NOTHING, False, (0, 0), _NOTHING,
-            weights,
-        )  # fmt: skip
+        weights = np.zeros((len(self.offsets), *self.grid), np.float32)
+        _native.steered_weights(self._steering, self.offsets, weights)
         matrix = self._sparse(weights, self.offsets).tocsr()
         return matrix.T.tocsr() if self._transposed else matrix
 
@@ -235,7 +229,7 @@ def soft_window(n_dims: int, h_s: float) -> tuple[Array, Float]:
     offsets = half_space(n_dims, int(reach))
     square = (offsets**2).sum(axis=1)
     inside = square <= reach**2
-    exponents = square[inside] * (float(LOG2E) / (2.0 * h_s**2))
+    exponents = square[inside] * (_LOG2E / (2.0 * h_s**2))
     return offsets[inside], exponents.astype(np.float32)
 
 

@@ -2,7 +2,7 @@
 
 A cluster's members are patches j with weights g_j.  GSF lets it answer with its mean; the others also
 use how the members vary.  All are mean + (patch - mean) F for some F, aggregated with weights; F = 0 is
-the mean.  Kernels are in ``_kernels/estimators.py``, literal twins in ``tests/oracles.py``.
+the mean.  Kernels are in ``native/cluster_filters.cpp``, literal twins in ``tests/oracles.py``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._kernels import estimators as kernels
+from .. import _native
 from ..core.image import Array, Float
 from ..core.parallel import Pool
 from ..core.patches import as_volume, patch_offsets
@@ -41,12 +41,11 @@ def spectral(noisy: Float, members: Members, sigma: float, pool: Pool) -> Estima
     D. L. Donoho, "Optimal shrinkage of singular values", IEEE Trans. Inf. Theory 63 (2017),
     doi:10.1109/TIT.2017.2653801).
     """
-    noise, bias = np.float32(sigma**2), np.float32(_SPECTRUM_BIAS)
 
-    def chunk(first: int, last: int, *out: Array | int) -> None:
-        kernels.spectral_chunk(
+    def chunk(first: int, last: int, start: int, total: Float, mass: Float, spread: Float) -> None:
+        _native.spectral_filter(
             plane, lines, members.patch[-1], members.pointers, members.corners, members.shares,
-            first, last, noise, bias, *out,
+            first, last, sigma**2, _SPECTRUM_BIAS, start, total, mass, spread,
         )  # fmt: skip
 
     plane, lines = _flat(noisy, members)
@@ -72,13 +71,11 @@ def wiener(
     with P the rows u_j - mu_u and W = diag(n g_j / sum g).  Aggregation weight
     g / (trace F / d + sum g^2 / (sum g)^2 + 0.02).
     """
-    noise = np.float32(sigma**2)
 
-    def chunk(first: int, last: int, *out: Array | int) -> None:
-        kernels.wiener_chunk(
+    def chunk(first: int, last: int, start: int, total: Float, mass: Float, spread: Float) -> None:
+        _native.wiener_filter(
             plane, guide, lines, members.patch[-1], members.pointers, members.corners,
-            members.shares, first, last, noise, np.float32(strength), np.float32(trust),
-            *out,
+            members.shares, first, last, sigma**2, strength, trust, start, total, mass, spread,
         )  # fmt: skip
 
     plane, lines = _flat(noisy, members)

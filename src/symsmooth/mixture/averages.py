@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._kernels import em
+from .. import _native
 from ..core.image import Float
 from ..core.parallel import Pool
 from ..core.patches import Features, fold_padding, whiten
-from .em import NO_ROWS, NOTHING, GaussianMixture, MixtureFit, Neighbourhood, cluster_sums
+from .em import GaussianMixture, MixtureFit, Neighbourhood, cluster_sums
 
 
 @dataclass(frozen=True)
@@ -62,17 +62,13 @@ def aggregate_means(
 
     def run(strip: slice) -> tuple[int, Float]:
         boxes, pointers, ids = near.of(strip)
-        n = int(np.prod(boxes[:, 1::2] - boxes[:, ::2], axis=1).sum())
-        estimates = np.empty((n, features.patch_dim), np.float32)
-        em.em_strip(
-            features.pixels, NOTHING, features.strides, features.offsets, features.n_dims,
-            features.inv_hs, boxes, pointers, ids, mixture.means, log2_proportions, NOTHING,
-            1, 0, NO_ROWS, NO_ROWS, NOTHING, cluster_estimates, estimates,
-        )  # fmt: skip
         start = int(np.dot(boxes[0, ::2], features.strides))
         stop = int(np.dot(boxes[-1, 1::2] - 1, features.strides)) + int(features.offsets[-1]) + 1
         part = np.zeros(stop - start, np.float32)
-        em.scatter_strip(estimates, features.strides, features.offsets, boxes, start, part)
+        _native.mix_answers(
+            *features.points, boxes, pointers, ids, mixture.means, log2_proportions,
+            cluster_estimates, start, part,
+        )  # fmt: skip
         return start, part
 
     for _, (start, part) in pool.map(run, near.tiles.strips, "aggregation"):

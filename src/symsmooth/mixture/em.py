@@ -7,14 +7,14 @@ time and memory are linear in pixels.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse
 
-from .._kernels import em
-from .._kernels.base import LOG2E
+from .. import _native
 from ..core.image import Float
 from ..core.parallel import Pool
 from ..core.patches import Features
@@ -22,8 +22,6 @@ from ..core.tiles import Tiling, tiling
 
 REACH = 4.0  # a tile first meets clusters within REACH * h_s: their weight beyond is below exp(-8)
 MIN_MASS = 0.01  # pixels of a tile that a cluster must hold for the tile to remember it
-NOTHING = np.empty(0, np.float32)
-NO_ROWS = np.empty((0, 0), np.float32)
 _TINY_MASS = 1e-3  # a cluster with less mass than this is empty: it keeps its mean
 
 
@@ -98,10 +96,11 @@ def neighbourhood(
     radius = reach * features.h_s
     while True:
         pointers = np.zeros(len(tiles.boxes) + 1, np.int64)
-        ids = em.find_candidates(
-            tiles.boxes, positions, tiles.tile, tiles.n_tiles, np.float32(radius), pointers
-        )
+        cut = tiles.boxes, positions, tiles.tile, tiles.n_tiles, radius, pointers
+        _native.count_candidates(*cut)
         if (np.diff(pointers) > 0).all():
+            ids = np.empty(pointers[-1], np.int32)
+            _native.list_candidates(*cut, ids)
             return Neighbourhood(tiles, pointers, ids)
         radius *= 2
 
@@ -135,7 +134,7 @@ def e_step(
         features, None, mixture, near, pool, weight, subsample, stage
     )
     points = max(features.n_pixels / subsample, 1.0)
-    mean_likelihood = likelihood / points / float(LOG2E)
+    mean_likelihood = likelihood / points * math.log(2.0)
     return EStep(shift, tail[:, 0], tail[:, 1], mean_likelihood, tile_mass)
 
 
@@ -149,10 +148,9 @@ def cluster_sums(
     subsample: int,
     stage: str,
 ) -> tuple[Float, Float, float, Float]:
-    """Sum the points of ``target`` (None: the same) over the clusters; see _kernels.em.em_strip."""
-    target_pixels = NOTHING if target is None else target.pixels
+    """Sum the points of ``target`` (None: the same) over the clusters; see native/mixture.cpp."""
     log2_proportions = mixture.log2_proportions
-    point_weight = NOTHING if weight is None else _at_corners(weight, features)
+    point_weight = None if weight is None else np.ascontiguousarray(weight.reshape(-1), np.float32)
     tile_mass = np.zeros(len(near.ids), np.float32)
 
     def run(strip: slice) -> tuple[int, Float, Float, float]:
@@ -161,11 +159,12 @@ def cluster_sums(
         shift = np.zeros((last - first, features.dim), np.float32)
         tail = np.zeros((last - first, 2), np.float32)
         at = near.pointers[strip.start]
-        likelihood = em.em_strip(
-            features.pixels, target_pixels, features.strides, features.offsets, features.n_dims,
-            features.inv_hs, boxes, pointers, ids, mixture.means, log2_proportions, point_weight,
-            subsample, first, shift, tail, tile_mass[at : at + len(ids)], NO_ROWS, NO_ROWS,
-        )  # fmt: skip
+        scene = *features.points, boxes, pointers, ids, mixture.means, log2_proportions
+        out = first, shift, tail, tile_mass[at : at + len(ids)]
+        if target is None:
+            likelihood = _native.sum_points(*scene, point_weight, subsample, *out)
+        else:
+            likelihood = _native.average_points(*scene, target.padded, point_weight, *out)
         return first, shift, tail, likelihood
 
     total_shift = np.zeros((mixture.n_clusters, features.dim), np.float32)
@@ -279,15 +278,11 @@ def responsibilities(
         ids = near.ids[near.pointers[t] : near.pointers[t + 1]]
         z0, z1, y0, y1, x0, x1 = box
         pixels = numbers[z0:z1, y0:y1, x0:x1].ravel()
-        n, width = len(pixels), features.dim + 2
-        gamma, scale = np.empty(n * len(ids), np.float32), np.empty(n, np.float32)
-        em.e_step_tile(
-            features.pixels, features.strides, features.offsets, features.n_dims, features.inv_hs,
-            box, 1, ids, mixture.means, mixture.log2_proportions, np.empty((n, width), np.float32),
-            np.empty(n, np.int64), np.empty((len(ids), width), np.float32),
-            np.empty(features.dim, np.float32), gamma, scale,
+        shares = np.empty((len(pixels), len(ids)), np.float32)
+        _native.responsibilities(
+            *features.points, box[np.newaxis], np.array([0, len(ids)]), ids, mixture.means,
+            mixture.log2_proportions, shares,
         )  # fmt: skip
-        shares = gamma.reshape(n, -1) * scale[:, None]
         at, which = np.nonzero(shares > keep)
         rows.append(ids[which])
         columns.append(pixels[at])
@@ -295,11 +290,3 @@ def responsibilities(
     entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
     shape = (mixture.n_clusters, features.n_pixels)
     return scipy.sparse.coo_array(entries, shape=shape).tocsr()
-
-
-def _at_corners(weight: Float, features: Features) -> Float:
-    """Lay per-pixel weights (*spatial) out flat, each where the corner of its pixel's patch lies."""
-    laid = np.zeros(features.padded.shape[:3], np.float32)
-    z, y, x = features.grid
-    laid[:z, :y, :x] = weight.reshape(features.grid)
-    return laid.reshape(-1)

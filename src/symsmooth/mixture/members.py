@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._kernels import members as kernels
+from .. import _native
 from ..core.image import Array, Float
 from ..core.parallel import Pool
 from ..core.patches import Features, strides_of
@@ -56,22 +56,21 @@ def assign_patches(
     log2_proportions = mixture.log2_proportions
 
     def run(strip: slice) -> None:
-        kernels.strongest_strip(
-            features.pixels, features.strides, features.offsets, features.n_dims, features.inv_hs,
-            *near.of(strip), mixture.means, log2_proportions, np.float32(temperature), _MIN_SHARE,
-            features.grid, clusters, weights,
+        _native.strongest_clusters(
+            *features.points, *near.of(strip), mixture.means, log2_proportions, temperature,
+            _MIN_SHARE, clusters, weights,
         )  # fmt: skip
 
     for _ in pool.map(run, near.tiles.strips, "members"):
         pass
     if weight is not None:
         weights *= np.maximum(weight.reshape(-1, 1), np.float32(2 * _MIN_SHARE))
-    min_share = np.float32(0.0 if weight is not None else _MIN_SHARE)
+    min_share = 0.0 if weight is not None else _MIN_SHARE
     return _invert_assignment(features, clusters, weights, min_share, mixture.n_clusters, pool)
 
 
 def _invert_assignment(
-    features: Features, clusters: Array, weights: Float, min_share: np.float32, k: int, pool: Pool
+    features: Features, clusters: Array, weights: Float, min_share: float, k: int, pool: Pool
 ) -> Members:
     """Turn clusters of each patch (n, m) into patches of each cluster, in bands of patches."""
     n = len(clusters)
@@ -80,7 +79,7 @@ def _invert_assignment(
 
     def count(band: int) -> None:
         at = bands[band]
-        kernels.count_members(clusters[at], weights[at], min_share, counts[band])
+        _native.count_members(clusters[at], weights[at], min_share, counts[band])
 
     for _ in pool.map(count, range(len(bands)), "members"):
         pass
@@ -91,7 +90,7 @@ def _invert_assignment(
 
     def fill(band: int) -> None:
         at = bands[band]
-        kernels.list_members(
+        _native.list_members(
             clusters[at], weights[at], min_share, features.grid, steps, at.start, places[band],
             corners, shares,
         )  # fmt: skip

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numbers
 
 import numpy as np
-import scipy.stats
+import scipy.special
 from numpy.typing import ArrayLike
 
 from ..core.image import Array, ChannelAxis, Float, Picture, open_image
@@ -197,7 +197,7 @@ def _flat_threshold(shape: tuple[int, ...]) -> float:
     trace, rank = float(np.trace(form)), int(np.linalg.matrix_rank(form))
     if rank == 0:
         return np.inf
-    return float(scipy.stats.gamma.ppf(_CONFIDENCE, rank / 2, scale=2 * trace / rank))
+    return float(scipy.special.gammaincinv(rank / 2, _CONFIDENCE) * 2 * trace / rank)
 
 
 def _flat_eigenvalue(points: Array) -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,7 +19,7 @@ from .. import __version__
 from ..app import compare as comparing
 from ..app import jobs, noise_report
 from ..app.file_noise import estimate_file_noise, estimate_level, middle_slice, value_range
-from ..app.progress import announce_compilation, with_prefix
+from ..app.progress import with_prefix
 from ..core.image import Array
 from ..io import FileError, format_of, limit_decoded_size, write_image
 from ..io.limits import memory
@@ -115,7 +114,7 @@ def look_at_reference(path: Path, max_bytes: int, reporter: Reporter) -> None:
 
 
 def get_ready_to_look(folder: Path, reporter: Reporter) -> None:
-    """Load, and compile if need be, what looking at a picture takes."""
+    """Load what looking at a picture takes."""
     with TemporaryDirectory(dir=folder) as name:
         path = Path(name) / "noise.tif"
         write_image(path, np.random.default_rng(0).normal(100.0, 20.0, (64, 64)).astype("f4"))
@@ -123,7 +122,7 @@ def get_ready_to_look(folder: Path, reporter: Reporter) -> None:
 
 
 def get_ready_to_run(workers: int | None, reporter: Reporter) -> None:
-    """Load, and compile if need be, what the default method takes."""
+    """Load what the default method takes."""
     METHODS[DEFAULT](np.random.default_rng(0).normal(100.0, 20.0, (64, 64)), workers=workers)
 
 
@@ -146,13 +145,12 @@ def denoise(
     picture: Upload, asked: RunRequest, workers: int | None, folder: Path, reporter: Reporter
 ) -> RunResult:
     """Denoise what one looks at and show it, then the whole file, into a folder."""
-    with announce_compilation(partial(reporter.send, "stage")):
-        job = asked.job(picture, workers)
-        noisy, part = comparing.open_picture(picture.path, "auto", None)
-        _preview(picture, asked, job, noisy, folder, reporter)
-        target = folder / f"{picture.path.stem}-denoised{picture.path.suffix}"
-        report = jobs.denoise_file(picture.path, target, job, reporter.progress)
-        denoised, _ = comparing.open_picture(target, "auto", None)
+    job = asked.job(picture, workers)
+    noisy, part = comparing.open_picture(picture.path, "auto", None)
+    _preview(picture, asked, job, noisy, folder, reporter)
+    target = folder / f"{picture.path.stem}-denoised{picture.path.suffix}"
+    report = jobs.denoise_file(picture.path, target, job, reporter.progress)
+    denoised, _ = comparing.open_picture(target, "auto", None)
     assert report.noise is not None
     used = report.noise if asked.sigma is not None else picture.found
     result = Result(_label(job), denoised, report.seconds, report.noise.brief, report.parameters)
@@ -230,11 +228,10 @@ def compare(
     chosen = [comparing.MethodChoice(name, METHODS[name], {}) for name in names]
     tuned = [_tuned(each, asked) for each in chosen]
 
-    with announce_compilation(partial(reporter.send, "stage")):
-        text = comparing.compare(
-            picture.path, reference, tuned, sigma=asked.sigma, channel_axis="auto", piece=None,
-            workers=workers, seed=0, progress=reporter.progress, strength=asked.strength,
-        )  # fmt: skip
+    text = comparing.compare(
+        picture.path, reference, tuned, sigma=asked.sigma, channel_axis="auto", piece=None,
+        workers=workers, seed=0, progress=reporter.progress, strength=asked.strength,
+    )  # fmt: skip
     page = _write(folder / f"{picture.path.stem}-compared.html", text, reporter)
     return RunResult(f"Compared {len(names)} methods in {reporter.seconds:.1f} s", page)
 

@@ -1,0 +1,102 @@
+// Which clusters a patch belongs to: the few largest responsibilities, tempered.
+#include "members.hpp"
+
+#include "table.hpp"
+#include "tile.hpp"
+
+namespace symsmooth::SYMSMOOTH_ISA {
+
+namespace {
+
+SYMSMOOTH_INLINE index count_above(const float* numbers, index size, float threshold) {
+    const Vec8 limit = splat(threshold);
+    Int8 count{};
+    for (index i = 0; i < size; i += lanes) count = count - (load(numbers + i) > limit);
+    return sum(count);
+}
+
+SYMSMOOTH_INLINE index list_above(const float* numbers, index size, float threshold, float* values,
+                                  std::int32_t* which) {
+    const Vec8 limit = splat(threshold);
+    index count = 0;
+    for (index i = 0; i < size; i += lanes)
+        for (unsigned mask = bits(load(numbers + i) > limit); mask != 0; mask &= mask - 1) {
+            const index place = i + __builtin_ctz(mask);
+            values[count] = numbers[place];
+            which[count] = std::int32_t(place);
+            ++count;
+        }
+    return count;
+}
+
+}  // namespace
+
+Found find_largest(const float* numbers, index size, float margin, float best, float gap, index most,
+                   float* values, std::int32_t* which) {
+    float low = best + gap, high = best;
+    index count = count_above(numbers, size, low);
+    if (count < most && gap > margin) {  // too few: begin at the margin
+        high = low;
+        low = best + margin;
+        count = count_above(numbers, size, low);
+    }
+    for (int step = 0; step < 8 && count > most + 2; ++step) {
+        const float middle = 0.5f * (low + high);
+        const index above = count_above(numbers, size, middle);
+        if (above >= most) {
+            low = middle;
+            count = above;
+        } else {
+            high = middle;
+        }
+    }
+    count = list_above(numbers, size, low, values, which);
+    while (count > most) {
+        index weakest = 0;
+        for (index q = 1; q < count; ++q)
+            if (values[q] < values[weakest]) weakest = q;
+        --count;
+        values[weakest] = values[count];
+        which[weakest] = which[count];
+    }
+    return {count, low - best};
+}
+
+// For each point of a strip keep the clusters of the largest log-densities L.
+//
+// At most `most`, with weights proportional to exp(temper (L - max L)), without those below `least` of the
+// largest; clusters and weights are (pixels, most), unused places keep weight 0.
+void strongest_clusters(const Points& points, const Tiles& tiles, const Mixture& mixture, float temper,
+                        float least, index most, std::int32_t* clusters, float* weights) {
+    Tile tile(points, tiles);
+    Buffer<float> values(tile.most_near);
+    Buffer<std::int32_t> which(tile.most_near);
+    const float margin = std::log2(least) / temper;
+    const Vec8 tempers = splat(temper);
+    for (index t = 0; t < tiles.count; ++t) {
+        const index at = tiles.pointers[t];
+        const std::int32_t* ids = tiles.ids + at;
+        tile.open(points, tiles.boxes + 6 * t, 1, mixture, ids, tiles.pointers[t + 1] - at);
+        float gap = margin;
+        for (index r = 0; r < tile.n; ++r) {
+            if (r % 4 == 0) tile.log_densities(r);
+            const float* own = tile.gamma + r * tile.columns;
+            const float best = tile.maximum(own);
+            const Found found = find_largest(own, tile.columns, margin, best, gap, most, values, which);
+            gap = found.gap;
+            for (index q = 0; q < found.count; q += lanes)
+                store(values + q, exp2((load(values + q) - splat(best)) * tempers));
+            float mass = 0.0f;
+            for (index q = 0; q < found.count; ++q) mass += values[q];
+            const float share = 1.0f / mass;
+            std::int32_t* own_clusters = clusters + tile.positions[r] * most;
+            float* own_weights = weights + tile.positions[r] * most;
+            for (index q = 0; q < found.count; ++q) {
+                own_clusters[q] = ids[which[q]];
+                own_weights[q] = values[q] * share;
+            }
+        }
+    }
+}
+
+}  // namespace symsmooth::SYMSMOOTH_ISA

@@ -1,0 +1,211 @@
+"""The border of the compiled core: what it refuses, which instruction set it uses, the same bits."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import symsmooth
+from symsmooth import _native
+from symsmooth.core.patches import whiten
+from symsmooth.filters import weights
+from symsmooth.mixture import em
+
+Call = tuple[Any, ...]
+PARTS = ("exp2", "product", "solve", "eigenvectors", "largest")  # only tests call these
+KERNELS = sorted(
+    name
+    for name in dir(_native)
+    if not name.startswith("_") and "instruction" not in name and name not in PARTS
+)
+
+
+def record() -> dict[str, Call]:
+    """One call of each kernel, as methods make it."""
+    calls: dict[str, Call] = {}
+
+    def recording(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            calls.setdefault(name, tuple(copy(a) for a in arguments))
+            return kernel(*arguments)
+
+        return call
+
+    noisy = np.random.default_rng(0).normal(100.0, 20.0, (24, 26))
+    with pytest.MonkeyPatch.context() as patch:
+        for name in KERNELS:
+            patch.setattr(_native, name, recording(name, getattr(_native, name)))
+        for method in ("denoise", "gsf", "nlm", "bm3d", "nl_bayes", "epll"):
+            symsmooth.METHODS[method](noisy, 20.0, workers=1)
+        image = noisy.astype(np.float32)[..., None]
+        features = whiten(image, 3, 5.0, 20.0)
+        start = em.initial_mixture(features, 4, np.random.default_rng(0))
+        near = em.neighbourhood(features, start)
+        em.responsibilities(features, start, near)
+        weights.nlm(image, 3, 5, 20.0).to_sparse()
+        steered = weights.lark(weights.steering_precision(image, 20.0, 1.0, 0.5), 5)
+        steered.row_sums()
+        steered.to_sparse()
+    return calls
+
+
+def copy(value: Any) -> Any:
+    return np.ascontiguousarray(value).copy() if isinstance(value, np.ndarray) else value
+
+
+CALLS = record()
+
+
+def arrays_of(name: str) -> list[int]:
+    return [i for i, value in enumerate(CALLS[name]) if isinstance(value, np.ndarray)]
+
+
+def with_argument(name: str, at: int, value: Any) -> list[Any]:
+    arguments = [copy(a) for a in CALLS[name]]
+    arguments[at] = value
+    return arguments
+
+
+def test_every_kernel_is_called_by_a_method() -> None:
+    assert sorted(CALLS) == KERNELS
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_arrays_of_another_kind_are_refused(name) -> None:
+    for at in arrays_of(name):
+        own = CALLS[name][at]
+        kinds = (np.complex64, np.float16, np.int16, own.dtype.newbyteorder())
+        wrong = [np.zeros(own.shape, kind) for kind in kinds]
+        wrong += [own[np.newaxis], own.tolist(), "array"]
+        apart = np.zeros((*own.shape[:-1], 2 * own.shape[-1]), own.dtype)[..., ::2]
+        wrong += [] if apart.flags.c_contiguous else [apart]
+        for value in wrong:
+            with pytest.raises(ValueError, match="must be a contiguous"):
+                getattr(_native, name)(*with_argument(name, at, value))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_results_are_not_written_to_what_is_read_only(name) -> None:
+    written = []
+    for at in arrays_of(name):
+        own = copy(CALLS[name][at])
+        own.flags.writeable = False
+        try:
+            getattr(_native, name)(*with_argument(name, at, own))
+        except ValueError as error:
+            written.append("writable" in str(error))
+    assert written
+    assert all(written)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_sizes_that_do_not_fit_are_refused(name) -> None:
+    """One row or column less of any array: a ValueError, or it is not needed.  Never memory of others."""
+    refused = 0
+    for at in arrays_of(name):
+        own = CALLS[name][at]
+        for axis in range(own.ndim):
+            for smaller in (own.take(range(own.shape[axis] - 1), axis), own.take([], axis)):
+                try:
+                    getattr(_native, name)(*with_argument(name, at, copy(smaller)))
+                except ValueError:
+                    refused += 1
+    assert refused
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@given(st.data())
+def test_indices_that_lead_outside_are_refused(name, data) -> None:
+    """Any whole number of any array replaced by any other: a ValueError, or a result."""
+    whole = [at for at in arrays_of(name) if CALLS[name][at].dtype.kind == "i"]
+    numbers = [i for i, value in enumerate(CALLS[name]) if isinstance(value, int)]
+    tuples = [i for i, value in enumerate(CALLS[name]) if isinstance(value, tuple)]
+    extreme = st.sampled_from([-(2**31), -1000, -1, 0, 1, 7, 1000, 2**20, 2**31 - 1])
+    if not whole + numbers + tuples:
+        return
+    at = data.draw(st.sampled_from(whole + numbers + tuples))
+    value = data.draw(extreme)
+    own = copy(CALLS[name][at])
+    if at in whole:
+        if own.size == 0:
+            return
+        own.reshape(-1)[data.draw(st.integers(0, own.size - 1))] = value
+    elif at in tuples:
+        place = data.draw(st.integers(0, len(own) - 1))
+        own = (*own[:place], value, *own[place + 1 :])
+    else:
+        own = value
+    try:
+        getattr(_native, name)(*with_argument(name, at, own))
+    except (ValueError, MemoryError, TypeError):
+        return
+
+
+def test_patches_that_do_not_fit_are_refused_in_words() -> None:
+    with pytest.raises(ValueError, match="64 pixels at most"):
+        _native.spectral_filter(*with_argument("spectral_filter", 2, 9))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_bits_do_not_depend_on_addresses(name, instruction_set) -> None:
+    """The same call with its arrays elsewhere, at other alignments: the same bits."""
+    results = []
+    for shift in (0, 4, 12, 20):
+        arguments = []
+        for value in CALLS[name]:
+            if isinstance(value, np.ndarray):
+                room = np.zeros(value.nbytes + 128, np.uint8)
+                at = -room.ctypes.data % 64 + shift // value.itemsize * value.itemsize
+                own = room[at : at + value.nbytes].view(value.dtype).reshape(value.shape)
+                own[...] = value
+                arguments.append(own)
+            else:
+                arguments.append(value)
+        returned = getattr(_native, name)(*arguments)
+        written = [a.tobytes() for a in arguments if isinstance(a, np.ndarray)]
+        results.append((returned, written))
+    assert all(result == results[0] for result in results)
+
+
+def test_instruction_sets_agree(instruction_set) -> None:
+    """Up to rounding: fused products round once, others twice."""
+    noisy = np.random.default_rng(0).random((40, 48)).cumsum(axis=0)
+    for method in ("gsfw", "gsf", "bm3d", "nl_bayes", "nlm"):
+        result = symsmooth.METHODS[method](noisy, 0.3, workers=1)
+        _native.use_instruction_set("baseline")
+        expected = symsmooth.METHODS[method](noisy, 0.3, workers=1)
+        _native.use_instruction_set(instruction_set)
+        assert np.sqrt(np.mean((result - expected) ** 2)) < 0.01
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_instruction_set_can_be_chosen() -> None:
+    code = "from symsmooth import _native; print(_native.instruction_set())"
+    for name in _native.instruction_sets():
+        assert run(code, SYMSMOOTH_ISA=name).stdout.strip() == name
+    assert run(code, SYMSMOOTH_ISA="").stdout.strip() == _native.instruction_sets()[0]
+
+
+def test_one_that_is_not_here_is_refused_in_words() -> None:
+    with pytest.raises(ValueError, match=r"vax is not available here; .* one of .*baseline"):
+        _native.use_instruction_set("vax")
+    done = run("import symsmooth; symsmooth.denoise_nlm", SYMSMOOTH_ISA="vax")
+    assert done.returncode != 0
+    assert "vax is not available here" in done.stderr.splitlines()[-1]
