@@ -9,7 +9,8 @@ from skimage import data
 from symsmooth import denoise, estimate_noise
 from symsmooth.core.metrics import psnr
 from symsmooth.experiments.camera import CAMERAS, photograph
-from symsmooth.noise import White
+from symsmooth.noise import PoissonGaussian, White
+from symsmooth.noise.spectrum import spectrum_of_noise
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +60,15 @@ def test_noise_measured_on_flat_ground_is_removed(camera_picture) -> None:
 def test_a_region_outside_or_too_small_is_refused(camera_picture, region) -> None:
     with pytest.raises(ValueError, match="at least 16 pixels a side inside a picture of 256 x 256"):
         estimate_noise(camera_picture[0], channel_axis=-1, region=region)
+
+
+def test_a_model_is_drawn_as_it_is() -> None:
+    pytest.importorskip("matplotlib")
+    photons = PoissonGaussian((2.0, 4.0), (1.0, 1.0))
+    levels, spectrum = photons.plot((0.0, 100.0)).axes
+    assert [line.get_ydata()[-1] ** 2 for line in levels.lines] == pytest.approx([201, 401])
+    assert np.allclose(spectrum.lines[0].get_ydata(), 1.0)
+    sample = np.random.default_rng(0).normal(0.0, 3.0, (128, 128))
+    levels, spectrum = spectrum_of_noise(sample).plot().axes
+    assert np.allclose(spectrum.lines[0].get_ydata(), 3.0, rtol=0.1)
+    assert levels.lines[0].get_ydata() == pytest.approx(3.0, rel=0.05)

@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 import symsmooth
 from symsmooth import cli
 from symsmooth.core.image import open_image
+from symsmooth.core.plotting import MissingMatplotlib
 from symsmooth.filters import weights
 from symsmooth.filters.sinkhorn import sinkhorn_knopp
 from symsmooth.io import write_image
-from symsmooth.mixture.figures import MissingMatplotlib, flat_view, sure_curve
+from symsmooth.mixture.figures import flat_view, sure_curve
 from symsmooth.reports.explain import H_S, PATCH, Learned, learn
 from symsmooth.reports.explain_page import explain_page
 

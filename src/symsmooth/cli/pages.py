@@ -89,7 +89,7 @@ def explain(
     overwrite: Overwrite = False,
 ) -> None:
     """Show what the paper's mixture learns from a picture: clusters, neighbours, k and lambda."""
-    from ..mixture.figures import require_matplotlib
+    from ..core.plotting import require_matplotlib
 
     with _writing_a_page(out, sigma, overwrite):
         require_matplotlib()

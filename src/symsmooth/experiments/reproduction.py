@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..core.parallel import default_workers
+from ..core.plotting import require_matplotlib
 from ..io import FileError
-from ..mixture.figures import require_matplotlib
 from . import find
 from .images import open_image_set
 from .model import Entry, Experiment, NotRunnable, Plan, Reproduction, Results, Setting

@@ -8,23 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..core.image import Array
+from ..core.plotting import BLUE, GREY, ORANGE, require_matplotlib
 from .selection import SecantSearch, Sure
-
-_BLUE, _ORANGE, _GREY = "#1f5fbf", "#b54708", "#667085"
-
-
-class MissingMatplotlib(ValueError):
-    """Plots are asked for and matplotlib is not installed."""
-
-
-def require_matplotlib() -> None:
-    """Say what to install if plots cannot be drawn."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise MissingMatplotlib(
-            "plots need matplotlib, which is not installed; run: pip install 'symsmooth[repro]'"
-        ) from error
 
 
 def flat_view(pixels: Array, channel_axis: int | None) -> Array:
@@ -101,20 +86,20 @@ def _draw_search(axes: Any, search: SecantSearch | None, deviation: tuple[int, f
     k, delta = deviation
     steps = search.steps if search is not None else ()
     if steps:
-        axes.plot(*zip(*steps, strict=True), ":s", color=_BLUE, markersize=4.5, linewidth=1)
+        axes.plot(*zip(*steps, strict=True), ":s", color=BLUE, markersize=4.5, linewidth=1)
         for number, (at, value) in enumerate(steps, start=1):
             axes.annotate(str(number), (at, value), (4, 4), textcoords="offset points", fontsize=8)
-    axes.plot([k], [delta], "o", color=_ORANGE, label=f"k = {k} of the fit")
-    axes.axhline(1.0, color=_GREY, linewidth=1, linestyle="--")
+    axes.plot([k], [delta], "o", color=ORANGE, label=f"k = {k} of the fit")
+    axes.axhline(1.0, color=GREY, linewidth=1, linestyle="--")
     axes.set(xscale="log", xlabel="clusters k", ylabel="delta(k)", title="clusters: delta(k) = 1")
     axes.legend(frameon=False, fontsize=9)
 
 
 def _draw_sure(axes: Any, sure: Sure, fidelity: float) -> None:
-    axes.plot(*sure_curve(sure), color=_BLUE)
+    axes.plot(*sure_curve(sure), color=BLUE)
     if 0.0 < fidelity < np.inf:
         axes.axvline(
-            fidelity, color=_ORANGE, linestyle=":", label=f"lambda = {fidelity:.3g} was used"
+            fidelity, color=ORANGE, linestyle=":", label=f"lambda = {fidelity:.3g} was used"
         )
         axes.legend(frameon=False, fontsize=9)
     axes.set(xscale="log", xlabel="lambda", ylabel="SURE / sigma²", title="blending: least SURE")

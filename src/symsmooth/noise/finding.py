@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -38,3 +39,18 @@ class Found:
     def finding_in(self, scale: float) -> Finding | None:
         """Return the finding for pixels that were divided by ``scale``."""
         return None if self.finding is None else self.finding.in_units(scale)
+
+    def plot(self, signal: tuple[float, float] = (0.0, 255.0)) -> Any:
+        """Return a matplotlib figure: the level between two pixel values, and the spectrum.
+
+        Needs the extra ``repro``.
+
+        Examples
+        --------
+        >>> import numpy as np, symsmooth
+        >>> noisy = np.random.default_rng(0).normal(100.0, 20.0, (64, 64))
+        >>> figure = symsmooth.estimate_noise(noisy).plot()
+        """
+        from .figures import noise_figure
+
+        return noise_figure(self, signal)

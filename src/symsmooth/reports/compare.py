@@ -10,7 +10,7 @@ import numpy as np
 from ..core.image import Array
 from ..core.metrics import psnr, ssim
 from ..core.parallel import Progress
-from ..mixture.figures import MissingMatplotlib
+from ..core.plotting import MissingMatplotlib
 from . import Panel, Plot, Row, Section, Series, Table, element, page, strip
 from .display import Range, busiest, display_range, encode, reduce, reduction, unheard
 from .markup import Child, Html

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..core.image import Array
-from ..mixture.figures import require_matplotlib, sure_curve
+from ..core.plotting import require_matplotlib
+from ..mixture.figures import sure_curve
 from ..mixture.gsf import GSFResult
 from . import (
     Panel,

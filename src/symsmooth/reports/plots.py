@@ -15,8 +15,8 @@ from functools import cached_property
 from html import escape
 from typing import Any, Literal
 
-from ..mixture.figures import MissingMatplotlib as MissingMatplotlib
-from ..mixture.figures import require_matplotlib
+from ..core.plotting import MissingMatplotlib as MissingMatplotlib
+from ..core.plotting import require_matplotlib
 from .markup import Html
 
 Look = Literal["line", "points", "paper", "dashed", "steps", "faint"]
