@@ -160,9 +160,7 @@ def _denoise_image(
         part = f"slice {number} of {len(stack)}: " if len(stack) > 1 else ""
         report = None if progress is None else with_prefix(part, progress)
         denoised[index], learned = apply(used, piece, stack.channel_axis, used.sigma, report)
-        with np.errstate(invalid="ignore"):  # infinite pixels stay what they are
-            change = np.subtract(denoised[index], piece, dtype=np.float64)
-        squares += float(np.square(np.nan_to_num(change, posinf=0.0, neginf=0.0)).sum())
+        squares += _squared_change(piece, denoised[index])
     noise, warnings = None, []
     if model is not None:
         span = value_range(image)
@@ -172,6 +170,18 @@ def _denoise_image(
     return _Done(
         replace(image, pixels=denoised), noise, learned if len(stack) == 1 else {}, warnings
     )
+
+
+def _squared_change(before: Any, after: Any) -> float:
+    """Return the sum of the squared change of finite pixels, a line at a time: pictures may be large."""
+    import numpy as np
+
+    total = 0.0
+    with np.errstate(invalid="ignore"):  # infinite pixels stay what they are
+        for old, new in zip(before, after, strict=True):
+            change = np.subtract(new, old, dtype=np.float64)
+            total += float(np.square(np.nan_to_num(change, posinf=0.0, neginf=0.0)).sum())
+    return total
 
 
 def with_noise(job: DenoiseJob, model: NoiseModel | None) -> DenoiseJob:
