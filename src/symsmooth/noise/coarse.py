@@ -29,8 +29,9 @@ _CALM, _CALM_LIMIT, _NOT_DEAD = 0.01, 1.7, (0.2, 0.6)
 # Noise is everywhere: from none to all
 _ALL_PURITY, _ALL_SHARE = (0.6, 0.75), (0.25, 0.5)
 # So many regions of noise, so few others as quiet, that no more is asked: purity + log2(share) / 4, from
-# none to full trust, and the coarseness that goes with it.  Water and grass: up to .46, but less coarse.
-_SURE, _SURELY_COARSE = (0.42, 0.5), (1.0, 1.3)
+# none to full trust; the coarseness that goes with it (water and grass: up to .46, but less coarse);
+# log2 of the quietest regions' level over that of the noise (a clean sky is far quieter than a forest).
+_SURE, _SURELY_COARSE, _EVEN = (0.32, 0.42), (1.1, 1.4), (-3.0, -1.5)
 # Trust, a linear rule: (middle, scale, weight in colour, weight in grey) of purity; log2 of the share of
 # noise regions; coarseness (log2 of the standard deviation in ring 2 over ring 5); slope (ring 0 over ring
 # 2); log2 of the quietest regions' level over that of the noise; how far ring 5 is above the white floor;
@@ -153,7 +154,8 @@ def fit_coarse(
         else:  # in grey, texture may be everywhere, too, and a few regions say little
             trust *= _ramp(sum(len(c.chosen) for c in classes), *_MANY_IN_GREY)
         sure = _ramp(purity + np.log2(share) / 4, *_SURE)
-        trust = max(trust, sure * _ramp(coarseness, *_SURELY_COARSE))
+        sure *= _ramp(coarseness, *_SURELY_COARSE) * _ramp(np.log2(quietest + 1e-3), *_EVEN)
+        trust = max(trust, sure)
         trust *= _ramp(coarseness + whole, *limits)
         trust *= 1.0 - _ramp(float(1.0 - live.mean()), *_TOO_DEAD)
     at_floor = _ramp(float((level < 2 * own_level).mean()), *_FLOOR_SHARE)
