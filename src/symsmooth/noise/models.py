@@ -17,7 +17,7 @@ from ..core.image import Array, ChannelAxis, Float, Picture, open_image
 from .coarse import CoarseNoise, fit_coarse
 from .finding import Finding, Found
 from .level import channel_sigmas, given_sigma, sample_patches
-from .regions import SIDE, measure, transform_of
+from .regions import SIDE, Regions, measure, transform_of
 from .signal import Growth, fit_signal_dependence
 from .spectrum import Correlated, away_from_zero, spectrum_of_ground, spectrum_of_noise
 
@@ -33,6 +33,7 @@ _SUSPICIOUS = 2.0  # times the white level: coarse noise that may be there is wo
 # and more with evidence above some.  Noisy pictures have .8 to 1.8, up to 3.1 where there is much evidence;
 # clean ones that look like photon noise, having texture all over, 2.2 to 18.
 _CALMEST, _CALM, _CALM_SLOPE, _MUCH_EVIDENCE = 0.05, 2.0, 0.25, 10.0
+_FINE_RINGS = slice(2, 6)  # where that is measured: shading is below
 _UNEVEN = 1.5  # largest over smallest noise level of the channels
 
 
@@ -204,32 +205,49 @@ def fit_noise(picture: Picture, noise: NoiseName) -> NoiseModel:
     """Estimate a model of the given name, or the one that fits, in the picture's units."""
     samples = [sample_patches(picture, c) for c in range(picture.noisy.shape[-1])]
     sigmas = channel_sigmas(picture, samples)
-    large_enough = min(picture.noisy.shape[-3:-1]) >= _SMALLEST
-    suspected = 0.0
-    if noise == "correlated" or (noise == "auto" and large_enough):
-        model, suspected = _fit_correlated(picture, sigmas, forced=noise == "correlated")
+    white = White(float(np.sqrt(np.mean(sigmas**2))))
+    if noise == "auto":
+        return _choose(picture, samples, sigmas, white)
+    if noise == "correlated":
+        return cast(Correlated, _fit_correlated(picture, _regions(picture), sigmas, True)[0])
+    found = fit_signal_dependence(picture, samples) if noise == "poisson-gaussian" else None
+    return white if found is None else found.model
+
+
+def _choose(picture: Picture, samples: list[Array], sigmas: Array, white: White) -> NoiseModel:
+    """Return the model that fits, with what speaks for it."""
+    if min(picture.noisy.shape[-3:-1]) < _SMALLEST:
+        too_small = f"it is taken for white: a picture below {_SMALLEST} pixels shows no more"
+        finding, suspected = Finding(0.5, (too_small,)), 0.0
+    else:
+        regions = _regions(picture)
+        model, suspected = _fit_correlated(picture, regions, sigmas, forced=False)
         if model is not None:
             return model
-    if noise in ("auto", "poisson-gaussian") and (noise != "auto" or large_enough):
         found = fit_signal_dependence(picture, samples)
-        surely = found is not None and _surely_grows(found) and _is_seen(found, picture)
-        if found is not None and (noise != "auto" or surely):
+        if found is not None and _surely_grows(found) and _is_seen(found, regions):
             return replace(found.model, finding=_of_growth(found, suspected))
-    finding = _of_white(large_enough, suspected, float(sigmas.max()))
-    if noise == "auto" and sigmas.max() > _UNEVEN * sigmas.min() > 0.0:
+        finding = _of_white(suspected, float(sigmas.max()))
+    if sigmas.max() > _UNEVEN * sigmas.min() > 0.0:
         return Uneven(sigmas, finding=finding)
-    return White(float(np.sqrt(np.mean(sigmas**2))), finding=finding)
+    return replace(white, finding=finding)
 
 
-def _of_white(large_enough: bool, suspected: float, sigma: float) -> Finding:
+def _regions(picture: Picture) -> list[Regions]:
+    """Measure the regions of one or three channels together, of others one by one."""
+    transform = transform_of(picture)
+    n_channels = len(transform)
+    if n_channels in (1, 3):
+        return [measure(picture, transform)]
+    return [measure(picture, transform[:, c : c + 1]) for c in range(n_channels)]
+
+
+def _of_white(suspected: float, sigma: float) -> Finding:
     """Say why noise is taken for white."""
-    if not large_enough:
-        too_small = f"it is taken for white: a picture below {_SMALLEST} pixels shows no more"
-        return Finding(0.5, (too_small,))
     if suspected > _SUSPICIOUS * sigma:
         doubt = "there may be coarser noise, but it cannot be told from texture"
         return Finding(0.5, (doubt,), suspected)
-    return Finding(1.0, ("it is alike at all frequencies and brightnesses",))
+    return Finding(1.0, ("nothing says that it is coarse or grows with brightness",))
 
 
 def _of_growth(found: Growth, suspected: float) -> Finding:
@@ -276,32 +294,29 @@ def _surely_grows(found: Growth) -> bool:
     return found.times > _GROWTH and found.clarity > _CLARITY and found.evidence > _EVIDENCE
 
 
-def _is_seen(found: Growth, picture: Picture) -> bool:
+def _is_seen(found: Growth, regions: list[Regions]) -> bool:
     """Whether the calmest regions of a grey picture are as calm as the model says; True in colour."""
     model = found.model
     if len(model.gain) > 1:
         return True
-    regions = measure(picture, transform_of(picture))
-    expected = model.gain[0] * regions.brightness.astype(np.float64) + model.offset[0]
+    expected = model.gain[0] * regions[0].brightness.astype(np.float64) + model.offset[0]
     known = expected > 0.0
     if not known.any():
         return True
-    level = regions.energy[known, 0, 2:6].mean(axis=1)
+    level = regions[0].energy[known, 0, _FINE_RINGS].mean(axis=1)
     limit = _CALM + _CALM_SLOPE * max(found.evidence - _MUCH_EVIDENCE, 0.0)
     return float(np.quantile(level / expected[known], _CALMEST)) < limit
 
 
 def _fit_correlated(
-    picture: Picture, sigmas: Array, forced: bool
+    picture: Picture, regions: list[Regions], sigmas: Array, forced: bool
 ) -> tuple[Correlated | None, float]:
     """Return the spectrum of coarse noise, None if there is none or no trust in it, and its level then."""
     transform = transform_of(picture)
-    floor = sigmas**2 @ transform.astype(np.float64) ** 2
-    together = len(sigmas) in (1, 3)
-    groups = [slice(None)] if together else [slice(c, c + 1) for c in range(len(sigmas))]
+    floors = np.split(sigmas**2 @ transform.astype(np.float64) ** 2, len(regions))
     found = [
-        fit_coarse(measure(picture, transform[:, g]), floor[g], picture.step, forced)
-        for g in groups
+        fit_coarse(each, floor, picture.step, forced)
+        for each, floor in zip(regions, floors, strict=True)
     ]
     if forced and None in found:
         raise ValueError(
@@ -314,8 +329,8 @@ def _fit_correlated(
         return None, max((each.level for each in known), default=0.0)
     variances = np.concatenate(
         [
-            np.full((1, SIDE, SIDE), floor[i]) if each is None else each.variances
-            for i, each in enumerate(found)
+            np.full((1, SIDE, SIDE), floor[0]) if each is None else each.variances
+            for each, floor in zip(found, floors, strict=True)
         ]
     )
     finding = None if forced else _of_coarse(trusted)
