@@ -189,7 +189,7 @@ def with_noise(job: DenoiseJob, model: NoiseModel | None) -> DenoiseJob:
     if model is None or job.sigma is not None:
         return job
     if job.takes_noise:
-        return replace(job, options={**job.options, "noise": model})
+        return replace(job, options={**job.options, "noise": model}, noise_region=None)
     return replace(job, sigma=cast("White", model).sigma)
 
 
