@@ -25,6 +25,10 @@ _GROUPS = 12  # of patches, by brightness
 _ROUNDS = 30  # of the robust fit
 _TEXTURE = 1.5  # a variance above the line is doubted so much more than one below
 _FLATTEST = 0.02  # of the patches
+# Times its variance: a group whose flattest patches have more is all structure (the flanks of stars: 20
+# to 700), and says nothing of noise.  Photon noise on photographs has 0.3 to 1.7.
+_ALL_STRUCTURE = 4.0
+_FEWEST = 3  # groups that a line needs
 _EVIDENCE = 6.0  # that a line needs to miss zero
 _DARKEST = 1e-4  # quantile of the pixels that is called the darkest
 _TABLE_END = 400.0  # counts up to which the inverse is a table; its expansion serves above
@@ -149,8 +153,9 @@ def fit_signal_dependence(picture: Picture, samples: list[Array] | None = None) 
 
     ``samples`` are the channels' patches, if they were taken before.
     Patches are grouped by brightness, each group's variance is estimated as white noise is, and a line
-    is fitted robustly.  Texture in the bright parts looks like noise that grows.  But it leaves a few
-    patches flat, whose energy is that of the noise; so growth is asked of the flattest patches, too.
+    is fitted robustly.  Groups that have no flat patch are left out.  Texture in the bright parts looks
+    like noise that grows.  But it leaves a few patches flat, whose energy is that of the noise; so
+    growth is asked of the flattest patches, too.
     """
     gains, offsets, times, clarity, evidence = [], [], [], [], []
     zero = -picture.offset / picture.scale
@@ -161,6 +166,11 @@ def fit_signal_dependence(picture: Picture, samples: list[Array] | None = None) 
         levels = np.array([means[group].mean() for group in groups])
         with Pool(1):  # many small products: threads of the BLAS would only wait for each other
             variances = np.array([patch_variance(patches[group]) for group in groups])
+        flattest = flattest_energy(patches, groups)
+        known = flattest <= _ALL_STRUCTURE * variances
+        if known.sum() < min(_FEWEST, len(groups)):
+            return None
+        levels, variances, flattest = levels[known], variances[known], flattest[known]
         gain, offset = fit_line(levels, variances, zero)
         if gain <= 0.0:
             return None
@@ -169,7 +179,6 @@ def fit_signal_dependence(picture: Picture, samples: list[Array] | None = None) 
         line = np.maximum(gain * levels + offset, 1e-6 * variances.max())
         scatter = 1.4826 * np.median(np.abs(np.log(np.maximum(variances, 1e-6 * line) / line)))
         clarity.append(float(np.log(growth) / max(scatter, 0.03)))
-        flattest = flattest_energy(patches, groups)
         times.append(min(growth, _growth(*fit_line(levels, flattest, zero), means)))
         evidence.append(evidence_of_growth(levels, variances, zero))
         # Whether it grows was asked without the law of the darkest pixel, which always grows.
@@ -190,12 +199,13 @@ def _growth(gain: float, offset: float, means: Array) -> float:
 
 
 def flattest_energy(patches: Array, groups: list[Array]) -> Array:
-    """Return, for each group of patches (m, y, x), a low quantile of their energy about a parabola."""
+    """Return, for each group of patches (m, y, x), a low quantile of their variance about a parabola."""
     y, x = (c.ravel() for c in np.indices(patches.shape[1:]))
     surface = np.linalg.qr(np.stack([np.ones(y.size), y, x, y * y, x * y, x * x], axis=1))[0]
     points = patches.reshape(len(patches), -1)
     energy = (points**2).sum(axis=1) - ((points @ surface) ** 2).sum(axis=1)
-    return np.array([np.quantile(energy[group], _FLATTEST) for group in groups])
+    freedom = max(y.size - surface.shape[1], 1)
+    return np.array([np.quantile(energy[group], _FLATTEST) for group in groups]) / freedom
 
 
 def fit_line(levels: Array, variances: Array, *zeros: float) -> tuple[float, float]:
