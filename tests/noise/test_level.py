@@ -54,3 +54,26 @@ def test_development_set_under_four_percent_and_better_than_wavelets(training, s
     ours, wavelets = np.mean(errors, axis=0)
     assert ours < 0.04
     assert ours < wavelets
+
+
+@pytest.mark.parametrize("radius", [40, 80, 120])
+def test_the_background_of_a_segmented_picture_is_not_looked_at(radius) -> None:
+    y, x = np.indices((256, 256))
+    inside = np.hypot(y - 128, x - 128) < radius
+    scene = np.clip(add_noise(data.camera()[:256, :256], 10.0), 1, 255)
+    segmented = np.where(inside, scene, 0.0)
+    assert abs(estimate_sigma(segmented) / 10.0 - 1.0) < 0.08
+
+
+@pytest.mark.parametrize("sigma", [5.0, 20.0, 40.0])
+def test_noise_that_is_cut_off_at_black_and_white_is_seen_where_it_is_not(sigma) -> None:
+    noisy = np.clip(np.rint(add_noise(data.astronaut(), sigma)), 0, 255).astype(np.uint8)
+    assert abs(estimate_sigma(noisy, channel_axis=-1) / sigma - 1.0) < 0.07
+
+
+def test_drawings_keep_a_level_of_zero() -> None:
+    """Where all that varies is an edge, leaving out black and white must not make noise of it."""
+    drawing = np.full((128, 128), 255.0)
+    drawing[20:24, 10:110] = drawing[30:100, 60:63] = 0.0
+    drawing[24, 10:110] = 128.0
+    assert estimate_sigma(drawing) == 0.0

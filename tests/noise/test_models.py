@@ -212,6 +212,14 @@ def test_texture_in_bright_parts_is_not_noise_that_grows() -> None:
     assert estimate_noise(noisy).kind == "gaussian"
 
 
+def test_white_noise_is_no_more_than_in_the_calmest_regions() -> None:
+    """A picture full of fine texture but for a corner: noise is what the corner has."""
+    rng = np.random.default_rng(0)
+    picture = 100.0 + 8.0 * rng.standard_normal((192, 192))  # grass, say
+    picture[:64, :64] = 100.0 + 3.0 * rng.standard_normal((64, 64))
+    assert abs(estimate_noise(picture).sigma - 3.0) < 1.0
+
+
 def test_clean_pictures_of_foliage_and_fur_are_not_noise(training) -> None:
     """Nothing tells texture from coarse noise for sure: it may be mistaken once, and not gravely."""
     worst, *others = sorted(psnr(denoise(c, quality="fast"), c) for c in training[::4])

@@ -145,7 +145,7 @@ def fit_coarse(
     coarseness = float(np.log2(spectrum[0, 2] / spectrum[0, 5]) / 2)
     trust = 1.0
     if not forced:
-        quietest = float(np.quantile(level, _QUIETEST) / own_level)
+        quietest = float(np.quantile(level, _QUIETEST) / max(own_level, 1e-30))
         limits = _NOT_WHITE + everywhere * (_NOT_WHITE_EVERYWHERE - _NOT_WHITE)
         ring, whole = _above(spectrum[0, 5], floor[0], step), _above(own_level, floor[0], step)
         trust = _trust(spectrum, purity, share, quietest, ring, seen)

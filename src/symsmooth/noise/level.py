@@ -24,6 +24,10 @@ _MOST_PATCHES = 24_000
 _CONFIDENCE = 0.9  # a patch of pure noise is called flat with this probability
 _KEPT_VARIANCE = 0.94  # what that choice leaves of the variance of pure noise (simulated, 5 x 5)
 _ROUNDS = 5
+_CLIPPED = (
+    1e-3  # share of the pixels that have the least or the largest value: they are cut off there
+)
+_FEWEST = 1000  # patches without such a pixel, or all are used
 _FINEST = 1e-8  # of the picture's spread: below, float32 pixels are rounded by more than the noise
 _SMALL = 5e-4  # of the range of the pixels: below, a level may have been meant for other units
 
@@ -148,22 +152,37 @@ def add_noise(clean: Array, sigma: float, rng: int | np.random.Generator = 0) ->
 
 
 def sample_patches(picture: Picture, channel: int) -> Array:
-    """Return flat patches (m, y, x) of one channel; volumes slice by slice, missing pixels avoided."""
+    """Return flat patches (m, y, x) of one channel; volumes slice by slice.
+
+    Missing pixels are avoided, and so are empty and saturated ones, which show no noise.
+    """
     plane = picture.noisy[..., channel]
-    side_y, side_x = (min(_SIDE, s) for s in plane.shape[-2:])
-    windows = np.lib.stride_tricks.sliding_window_view(plane, (side_y, side_x), axis=(-2, -1))
-    count = int(np.prod(windows.shape[:-2]))
-    picks = np.arange(count)
+    sides = min(_SIDE, plane.shape[-2]), min(_SIDE, plane.shape[-1])
+    windows = np.lib.stride_tricks.sliding_window_view(plane, sides, axis=(-2, -1))
+    picks = np.arange(int(np.prod(windows.shape[:-2])))
     if picture.mask is not None:
-        whole = np.lib.stride_tricks.sliding_window_view(
-            ~picture.mask, (side_y, side_x), axis=(-2, -1)
-        ).all(axis=(-2, -1))
-        if whole.any():
-            picks = np.flatnonzero(whole)
+        picks = _without(picture.mask, sides, 1, picks)
+    clipped = _clipped(plane)
+    if clipped is not None:
+        picks = _without(clipped, sides, _FEWEST, picks)
     if picks.size > _MOST_PATCHES:
         picks = np.random.default_rng(0).choice(picks, _MOST_PATCHES, replace=False)
     at = np.unravel_index(np.sort(picks), windows.shape[:-2])
     return windows[at].astype(np.float64)
+
+
+def _clipped(plane: Float) -> Array | None:
+    """Return where pixels are cut off at the least or the largest value; None if nowhere."""
+    at_ends = [plane == end for end in (plane.min(), plane.max())]
+    found = [at_end for at_end in at_ends if np.count_nonzero(at_end) > _CLIPPED * plane.size]
+    return np.logical_or.reduce(found) if found else None
+
+
+def _without(unwanted: Array, sides: tuple[int, int], fewest: int, picks: Array) -> Array:
+    """Keep the patches that have no unwanted pixel, if they are not too few."""
+    windows = np.lib.stride_tricks.sliding_window_view(unwanted, sides, axis=(-2, -1))
+    kept = picks[~windows.any(axis=(-2, -1)).ravel()[picks]]
+    return kept if kept.size >= fewest else picks
 
 
 def patch_variance(patches: Array) -> float:
