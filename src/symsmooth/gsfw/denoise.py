@@ -13,6 +13,7 @@ from ..core.lazy import dask_aware
 from ..core.options import check_one_of, check_strength, make_rng
 from ..core.parallel import Pool, Progress
 from ..noise import NoiseModel, White, resolve_noise
+from ..noise.clipping import correct_clipping
 from ..noise.models import NoiseName
 from ..noise.spectrum import Correlated
 from ..noise.tone import correct_tone
@@ -160,6 +161,8 @@ def fit_denoise(
         if isinstance(model, Correlated):
             denoised = remove_blotches(picture, denoised, model, strength, quality, generator, pool)
     denoised, used = _without_tone_bias(picture, denoised, tone)
+    if isinstance(model, White) and used == 0.0 and model.sigma > 0.0 and picture.whole is None:
+        denoised = correct_clipping(picture.noisy, denoised, model.sigma)
     in_units = model.in_units(-picture.offset / picture.scale, 1 / picture.scale)
     return DenoiseResult(picture.restore(denoised), in_units, used, found.n_bounded)
 

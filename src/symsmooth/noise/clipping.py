@@ -1,0 +1,49 @@
+"""Clipping bias: noise that was cut off at black or white makes the mean of noisy pixels too bright or too dark.
+
+For y = clip(x + s n), n Gaussian, the mean of y is known from x and s; inverting it at the denoised pixel gives
+the light before clipping, as in an exact unbiased inverse.  It is done where as many pixels lie exactly at
+the end as noise of this level would have brought there.
+
+References
+----------
+A. Foi, "Clipped noisy images: heteroskedastic modeling and practical denoising", Signal Processing 89 (2009),
+doi:10.1016/j.sigpro.2009.04.035.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.special
+
+from ..core.image import Array, Float
+
+_PILED_UP = 0.5  # of the pixels that must be expected at the end: fewer, and nothing was cut off
+_FEWEST = 1e-3  # share of the pixels
+_REACH = 4.0  # standard deviations from the end: beyond, nothing is cut off
+
+
+def correct_clipping(noisy: Float, denoised: Float, sigma: float) -> Float:
+    """Return denoised pixels (*spatial, channels) without the bias of white noise that was cut off."""
+    corrected = denoised.copy()
+    for channel in range(noisy.shape[-1]):
+        own, result = noisy[..., channel], corrected[..., channel]
+        for sign in (1.0, -1.0):  # at the least value; at the largest, upside down
+            end = float((sign * own).min())
+            away = (sign * result.astype(np.float64) - end) / sigma
+            light = before_clipping(away)
+            expected = float(scipy.special.ndtr(-light).sum())
+            found = np.count_nonzero(sign * own == end)
+            if found > max(_PILED_UP * expected, _FEWEST * own.size):
+                result[...] = np.where(away < _REACH, sign * (end + sigma * light), result)
+    return corrected
+
+
+def before_clipping(mean: Array) -> Array:
+    """Return x >= 0 for which max(x + n, 0), n Gaussian of variance 1, has this mean."""
+    x = np.linspace(0.0, _REACH, 401)
+    return np.where(mean < _REACH, np.interp(mean, _clipped_mean(x), x), mean)
+
+
+def _clipped_mean(x: Array) -> Array:
+    """Return E[max(x + n, 0)] = x Phi(x) + phi(x)."""
+    return x * scipy.special.ndtr(x) + np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)

@@ -1,0 +1,43 @@
+"""Noise that was cut off at black or white."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import symsmooth
+from symsmooth.noise.clipping import before_clipping, correct_clipping
+
+
+@pytest.mark.parametrize("light", [0.0, 0.3, 1.0, 2.5, 5.0])
+def test_the_inverse_of_the_clipped_mean(light) -> None:
+    noise = np.random.default_rng(0).standard_normal(10**6)
+    mean = np.maximum(light + noise, 0.0).mean()
+    assert before_clipping(mean) == pytest.approx(light, abs=0.01)
+
+
+def test_nothing_changes_where_nothing_was_cut_off() -> None:
+    noisy = np.random.default_rng(0).normal(1.0, 1.0, (64, 64, 1)).astype(np.float32)
+    denoised = np.ones_like(noisy)
+    np.testing.assert_array_equal(correct_clipping(noisy, denoised, 1.0), denoised)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_shadows_of_a_clipped_picture_come_back_dark(turned) -> None:
+    """A ramp from black: its dark end is 0.4 sigma too bright unless clipping is undone; at white as well."""
+    clean = np.tile(np.linspace(0.0, 150.0, 192), (96, 1))
+    noisy = clean + 20 * np.random.default_rng(0).standard_normal(clean.shape)
+    noisy = np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
+    if turned:
+        clean, noisy = 255 - clean, 255 - noisy
+    found = symsmooth.denoise(noisy, 20.0, quality="fast").astype(float)
+    bias = abs((found - clean)[:, :24].mean())
+    assert bias < 0.06 * 20
+
+
+def test_an_empty_background_stays_empty() -> None:
+    y, x = np.indices((128, 128))
+    inside = np.hypot(y - 64, x - 64) < 40
+    noisy = np.where(inside, np.random.default_rng(0).normal(100.0, 10.0, inside.shape), 0.0)
+    found = symsmooth.denoise(noisy.clip(0), 10.0, quality="fast")
+    assert np.abs(found[np.hypot(y - 64, x - 64) > 50]).max() < 1.0
