@@ -27,6 +27,7 @@ from .filters.filters import denoise_bilateral, denoise_gaussian, denoise_lark, 
 from .gsfw.denoise import denoise, fit_denoise
 from .gsfw.gsfw import denoise_gsfw, fit_gsfw
 from .mixture.gsf import denoise_gsf, fit_gsf
+from .noise import NoiseModel, White
 
 DEFAULT = "denoise"
 
@@ -99,6 +100,20 @@ class Method:
     def accepts(self) -> frozenset[str]:
         """Names of all its parameters."""
         return frozenset(inspect.signature(self.function).parameters)
+
+    @property
+    def takes_noise(self) -> bool:
+        """Whether it knows of other noise than white noise of one level."""
+        return "noise" in self.accepts
+
+    def noise_arguments(self, noise: NoiseModel | None) -> dict[str, Any]:
+        """Return how it is told of the noise to remove: as a model if it takes one, else as a level."""
+        if noise is None:
+            return {}
+        if self.takes_noise:
+            return {"noise": noise}
+        assert isinstance(noise, White)
+        return {"sigma": noise.sigma}
 
     @cached_property
     def options(self) -> Mapping[str, Option]:

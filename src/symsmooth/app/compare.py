@@ -5,21 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import jobs
 from .errors import UsageError
-from .file_noise import estimate_file_noise, value_range
 from .noise_report import describe as describe_model
+from .noise_report import value_range
 from .progress import Progress, with_prefix
 
 if TYPE_CHECKING:
     from ..io import ImageFile
-    from ..io.stacks import Stack
     from ..methods import Method
-    from ..noise import NoiseModel
+    from ..noise import NoiseEstimator
     from ..reports.compare import Result
 
 FAVOURITES = ("denoise", "gsf", "bm3d", "nlm")  # compared if nothing is asked for
@@ -95,9 +94,9 @@ def compare(
     ``strength`` multiplies the level that a method is told of; one that has such an option has its own.
     """
     from .. import __version__
-    from ..io import FileError, ImageFile
-    from ..io.stacks import cut
-    from ..noise import White
+    from ..core.image import open_image
+    from ..io import FileError
+    from ..noise import NoiseEstimator, resolve
     from ..reports.compare import Comparison, compare_page
 
     pixels, part = open_picture(source, channel_axis, piece)
@@ -111,14 +110,13 @@ def compare(
         jobs.DenoiseJob(each.method, each.options, sigma, axis, workers, seed) for each in asked
     ]
     question_sigma(source, pixels, sigma, warn)
-    file = ImageFile(pixels, axis, None, "NPY")
-    stack, span = cut(file, "none"), value_range(file)
-    noise: NoiseModel = White(sigma or 0.0)
-    if sigma is None:
-        noise = estimate_file_noise(file, stack)
-    words = describe_model(noise, pixels, span, given=sigma is not None, assumed=False)
+    estimator = NoiseEstimator(lambda: open_image(pixels, axis))
+    found = resolve(estimator, sigma)
+    words = describe_model(
+        found, pixels, value_range(pixels), given=sigma is not None, assumed=False
+    )
     results = [
-        _run_choice(each, job, file, stack, noise, strength, progress)
+        _run_choice(each, job, pixels, estimator, strength, progress)
         for each, job in zip(asked, runs, strict=True)
     ]
     facts = {
@@ -130,34 +128,31 @@ def compare(
     if reference is not None:
         facts["Reference"] = reference.name
     peak = peak_of(pixels if clean is None else clean)
-    found = Comparison(source.name, pixels, words.level, peak, results, clean, facts)
-    return compare_page(found) if progress is None else compare_page(found, progress)
+    page = Comparison(source.name, pixels, words.level, peak, results, clean, facts)
+    return compare_page(page) if progress is None else compare_page(page, progress)
 
 
 def _run_choice(
-    choice: MethodChoice, job: jobs.DenoiseJob, file: ImageFile, stack: Stack, noise: NoiseModel,
+    choice: MethodChoice, job: jobs.DenoiseJob, pixels: Any, estimator: NoiseEstimator,
     strength: float, progress: Progress | None,
 ) -> Result:  # fmt: skip
-    """Run one method, with the noise of the file unless another was asked for; take its time."""
+    """Run one method as `symsmooth denoise` does, and take its time."""
     from ..noise import White
     from ..reports.compare import Result
 
-    pixels, axis = file.pixels, stack.channel_axis
-    is_auto = job.takes_noise and choice.options.get("noise", "auto") == "auto"
-    model = noise if is_auto else jobs.find_noise(job, file, stack)
-    used = jobs.with_noise(job, model)
-    if strength != 1.0 and "strength" not in choice.options and used.sigma is not None:
-        used = replace(used, sigma=strength * used.sigma)
+    noise, axis = job.find_noise(estimator), job.channel_axis
+    assert axis != "auto"
+    if strength != 1.0 and "strength" not in choice.options and isinstance(noise, White):
+        noise = White(strength * noise.sigma)
     callback = None if progress is None else with_prefix(f"{choice.label}: ", progress)
     with suppress(ValueError):  # so that loading does not count
-        jobs.apply(used, pixels[:_WARM_UP, :_WARM_UP], axis, used.sigma, callback)
+        jobs.apply(job, pixels[:_WARM_UP, :_WARM_UP], axis, noise, callback)
     start = time.perf_counter()
-    image, learned = jobs.apply(used, pixels, axis, used.sigma, callback)
+    image, learned = jobs.apply(job, pixels, axis, noise, callback)
     seconds = time.perf_counter() - start
-    assumed = model if used.sigma is None else White(used.sigma)
     brief = ""
-    if assumed is not None:
-        brief = jobs.describe_noise(job, assumed, pixels, value_range(file)).brief
+    if noise is not None:
+        brief = jobs.describe_noise(job, noise, pixels, value_range(pixels)).brief
     chosen = {name: value for name, value in choice.options.items() if name != "noise"}
     return Result(choice.label, image, seconds, brief, {**chosen, **learned})
 
@@ -175,9 +170,7 @@ def question_sigma(
 
 def peak_of(pixels: Any) -> float:
     """Return how far apart pixels can be."""
-    from ..io import ImageFile
-
-    return value_range(ImageFile(pixels, None, None, "NPY")) or 1.0
+    return value_range(pixels) or 1.0
 
 
 def save(out: Path, text: str) -> None:

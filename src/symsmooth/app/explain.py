@@ -24,18 +24,21 @@ def explain(
 ) -> str:
     """Learn a mixture from a picture and return the page about it."""
     from .. import __version__
-    from ..noise import estimate_sigma
+    from ..core.image import open_image
+    from ..noise import NoiseEstimator, White, resolve
     from ..reports.explain import learn
     from ..reports.explain_page import explain_page
 
     pixels, part = open_picture(source, channel_axis, piece)
     axis = -1 if pixels.ndim == 3 else None
-    level = float(estimate_sigma(pixels, channel_axis=axis)) if sigma is None else sigma
+    estimator = NoiseEstimator(lambda: open_image(pixels, axis))
+    noise = resolve(estimator, sigma, white_only=True)
+    assert isinstance(noise, White)
     question_sigma(source, pixels, sigma, warn)
-    learned = learn(pixels, level, side=side, rng=seed, workers=workers, progress=progress)
+    learned = learn(pixels, noise.sigma, side=side, rng=seed, workers=workers, progress=progress)
     facts = {
         "Picture": describe(source, pixels, part),
-        "Noise": f"sigma {level:.4g} ({'estimated' if sigma is None else 'given'})",
+        "Noise": f"sigma {noise.sigma:.4g} ({'estimated' if sigma is None else 'given'})",
         "Version": f"symsmooth {__version__}",
         "Seed": str(seed),
     }

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from .errors import UsageError
-from .file_noise import Region, estimate_file_noise, estimate_level, middle_slice, value_range
-from .noise_report import NoiseDescription, describe, find_warnings
+from .noise_report import NoiseDescription, describe, find_warnings, value_range
 from .progress import Progress, with_prefix
 
 if TYPE_CHECKING:
+    from ..core.image import Picture
     from ..io import ImageFile
     from ..io.stacks import Stack, Third
     from ..methods import Method
-    from ..noise import NoiseModel, White
+    from ..noise import NoiseEstimator, NoiseModel
 
 ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
+Region = tuple[int, int, int, int]  # x, y, width, height
+
+_MAX_ESTIMATES = 8  # slices from which the noise level of a stack is taken
 
 
 @dataclass(frozen=True)
@@ -36,27 +39,24 @@ class DenoiseJob:
     noise_region: Region | None = None  # x, y, width, height of flat ground
 
     def __post_init__(self) -> None:
-        from ..noise.models import check_one_noise
+        from ..noise.resolve import check_one_noise
 
-        if self.noise_region is not None:
-            self._check_region()
-
+        if self.noise_region is not None and not self.method.takes_noise:
+            raise UsageError(f"{self.method.name} knows white noise only; give --sigma instead")
         try:
-            check_one_noise(self.sigma, self.options.get("noise", "auto"))
+            check_one_noise(self.sigma, self.options.get("noise", "auto"), self.noise_region)
         except ValueError as error:
             raise UsageError(str(error)) from error
 
-    def _check_region(self) -> None:
-        """Refuse a rectangle of flat ground where noise is given, or cannot be."""
-        if self.sigma is not None or "noise" in self.options:
-            raise UsageError("--noise-from measures the noise; give it without --sigma and --noise")
-        if not self.takes_noise:
-            raise UsageError(f"{self.method.name} knows white noise only; give --sigma instead")
+    def find_noise(self, image: NoiseEstimator) -> NoiseModel | None:
+        """Return the noise that is to be removed: what was said, or measured; None if none is."""
+        from ..noise import resolve
 
-    @property
-    def takes_noise(self) -> bool:
-        """Whether the method knows of other noise than white."""
-        return "noise" in self.method.accepts
+        if not self.method.removes_noise:
+            return None
+        asked: Any = self.options.get("noise", "auto")
+        white_only = not self.method.takes_noise
+        return resolve(image, self.sigma, asked, region=self.noise_region, white_only=white_only)
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,7 @@ def _denoise_image(
     """Denoise one image piece by piece."""
     import numpy as np
 
-    model = find_noise(job, image, stack)
-    used = with_noise(job, model)
+    model = job.find_noise(noise_estimator(image, stack))
     denoised = np.empty_like(image.pixels)
     learned: dict[str, object] = {}
     squares = 0.0
@@ -159,11 +158,11 @@ def _denoise_image(
             continue
         part = f"slice {number} of {len(stack)}: " if len(stack) > 1 else ""
         report = None if progress is None else with_prefix(part, progress)
-        denoised[index], learned = apply(used, piece, stack.channel_axis, used.sigma, report)
+        denoised[index], learned = apply(job, piece, stack.channel_axis, model, report)
         squares += _squared_change(piece, denoised[index])
     noise, warnings = None, []
     if model is not None:
-        span = value_range(image)
+        span = value_range(image.pixels)
         noise = describe_noise(job, model, middle_slice(image, stack), span)
         removed = (squares / denoised.size) ** 0.5
         warnings = find_warnings(noise, image.pixels, span, removed, job.sigma)
@@ -184,28 +183,19 @@ def _squared_change(before: Any, after: Any) -> float:
     return total
 
 
-def with_noise(job: DenoiseJob, model: NoiseModel | None) -> DenoiseJob:
-    """Return a job that is told of the noise, as a model if its method takes one, else as a level."""
-    if model is None or job.sigma is not None:
-        return job
-    if job.takes_noise:
-        return replace(job, options={**job.options, "noise": model}, noise_region=None)
-    return replace(job, sigma=cast("White", model).sigma)
-
-
 def describe_noise(
     job: DenoiseJob, model: NoiseModel, pixels: Any, span: float
 ) -> NoiseDescription:
     """Say what noise a job takes an image to have."""
     given = job.sigma is not None
-    return describe(model, pixels, span, given=given, assumed=not job.takes_noise)
+    return describe(model, pixels, span, given=given, assumed=not job.method.takes_noise)
 
 
 def apply(
     job: DenoiseJob,
     pixels: Any,
     channel_axis: int | None,
-    sigma: float | None,
+    noise: NoiseModel | None,
     progress: Progress | None,
 ) -> tuple[Any, dict[str, object]]:
     """Return the denoised pixels, and what the method chose, if it reports that."""
@@ -217,10 +207,10 @@ def apply(
     }
     method = job.method
     taken = {name: value for name, value in shared.items() if name in method.accepts}
-    arguments: dict[str, Any] = {**taken, **job.options}
+    arguments: dict[str, Any] = {**taken, **job.options, **method.noise_arguments(noise)}
     if method.fit is None or not method.reports:
-        return method.function(pixels, sigma, **arguments), {}
-    result = method.fit(pixels, sigma, **arguments)
+        return method.function(pixels, **arguments), {}
+    result = method.fit(pixels, **arguments)
     return result.image, {name: _plain(getattr(result, name)) for name in method.reports}
 
 
@@ -254,17 +244,41 @@ def describe_size(image: ImageFile, stack: Stack) -> str:
     return f"{size} {image.pixels.dtype}{channels}{cut}"
 
 
-def find_noise(job: DenoiseJob, image: ImageFile, stack: Stack) -> NoiseModel | None:
-    """Return the noise that a job is to remove: what was said, or estimated; None if it removes none."""
-    from ..noise import NoiseModel, White
+def noise_estimator(image: ImageFile, stack: Stack) -> NoiseEstimator:
+    """Return what measures the noise of an image: that of the middle slice, the level that of several."""
+    import numpy as np
 
-    if not job.method.removes_noise:
-        return None
-    if job.sigma is not None:
-        return White(job.sigma)
-    if not job.takes_noise:
-        return White(estimate_level(image, stack))
-    asked: Any = job.options.get("noise", "auto")
-    if isinstance(asked, NoiseModel):
-        return asked
-    return estimate_file_noise(image, stack, asked, job.noise_region)
+    from ..core.image import open_image
+    from ..noise import NoiseEstimator
+
+    middle = _middle_piece(image, stack)
+
+    def open_some(opened: Picture) -> Iterator[Picture]:
+        step = max(len(stack) // _MAX_ESTIMATES, 1)
+        for index in stack.pieces[step // 2 :: step]:
+            piece = image.pixels[index]
+            if index == middle:
+                yield opened
+            elif np.isfinite(piece).any():
+                yield open_image(piece, stack.channel_axis)
+
+    return NoiseEstimator(
+        lambda: open_image(image.pixels[middle], stack.channel_axis),
+        open_some if len(stack) > 1 else None,
+    )
+
+
+def middle_slice(image: ImageFile, stack: Stack) -> Any:
+    """Return the pixels of the middle slice, or of the one nearest to it that has any."""
+    return image.pixels[_middle_piece(image, stack)]
+
+
+def _middle_piece(image: ImageFile, stack: Stack) -> tuple[int | slice, ...]:
+    import numpy as np
+
+    middle = len(stack) // 2
+    outwards = sorted(range(len(stack)), key=lambda number: abs(number - middle))
+    for number in outwards:
+        if np.isfinite(image.pixels[stack.pieces[number]]).any():
+            return stack.pieces[number]
+    return stack.pieces[middle]

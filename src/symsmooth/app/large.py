@@ -11,16 +11,15 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .boxes import BoxPlan, picture_in
 from .cluster import connected
 from .errors import UsageError
-from .file_noise import value_range
 from .jobs import DenoiseJob, Outcome, describe_noise
-from .noise_report import NoiseDescription, find_warnings
+from .noise_report import NoiseDescription, find_warnings, value_range
 from .progress import Progress, with_prefix
 
 if TYPE_CHECKING:
@@ -84,7 +83,8 @@ def denoise_boxes(
     check_writable(target, image)
     with connected(how.scheduler) as client:
         plan = _plan(source, target, image, stack, job, bool(how.scheduler))
-        noise = plan.stats.noise
+        found, warnings = _describe_noise(plan, job)
+        told = "" if found is None else f", {found.words}"
         with create_target(
             target.resolve(), source, resume=how.resume, keep=True, key=plan.key
         ) as result:
@@ -95,10 +95,7 @@ def denoise_boxes(
                     _run_here(plan, result, todo, progress)
                 else:
                     client.run(plan, result, todo, progress)
-                result.finish(
-                    f"symsmooth {__version__}: {job.method.name}, noise {noise}, in boxes"
-                )
-    found, warnings = _describe_noise(plan, job)
+                result.finish(f"symsmooth {__version__}: {job.method.name}{told}, in boxes")
     chosen = {name: value for name, value in job.options.items() if name != "noise"}
     parameters = {**chosen, "boxes": len(boxes)}
     seconds = time.perf_counter() - begun
@@ -107,15 +104,11 @@ def denoise_boxes(
 
 def _describe_noise(plan: BoxPlan, job: DenoiseJob) -> tuple[NoiseDescription | None, list[str]]:
     """Say what noise was found in the windows that were looked at, and what is doubtful."""
-    from ..io import ImageFile
-    from ..noise import NoiseModel, White
-
-    if not job.method.removes_noise:
-        return None, []
     noise, pixels = plan.stats.noise, plan.stats.sample.original
-    model = noise if isinstance(noise, NoiseModel) else White(float(noise))
-    span = value_range(ImageFile(pixels, None, None, "NPY"))
-    found = describe_noise(job, model, pixels, span)
+    if noise is None:
+        return None, []
+    span = value_range(pixels)
+    found = describe_noise(job, noise, pixels, span)
     return found, find_warnings(found, pixels, span, found.level, job.sigma)
 
 
@@ -173,13 +166,11 @@ def _plan(
         options["workers"] = job.workers or (1 if remote else None)
     grid = make_grid(source.shape, chunks, spatial, joint)
     task = BlockTask(job.method, options, stack.channel_axis, job.seed, job.sigma)
-    if not job.method.removes_noise:
-        task = replace(task, sigma=0.0)
     colours = slice(None, -1) if _has_alpha(source) else slice(None)
     stats = _survey(source, task, spatial, plain, colours)
     key = {
         "version": __version__, "method": job.method.name, "options": repr(sorted(job.options.items())),
-        "noise": str(stats.noise), "seed": job.seed, "input": _state(source.path),
+        "sigma": job.sigma, "noise": str(stats.noise), "seed": job.seed, "input": _state(source.path),
         "grid": [grid.edges, grid.halo], "axes": [plain, joint],
     }  # fmt: skip
     return BoxPlan(source, task, stats, grid, plain, colours, json.dumps(key))

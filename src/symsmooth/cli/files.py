@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..app import batch, jobs
-from ..app.file_noise import estimate_file_noise, middle_slice, value_range
 from ..app.large import BoxOptions
-from ..app.noise_report import describe
+from ..app.noise_report import describe, value_range
 from ..app.progress import cancel_on, share_of_cores
 from ..app.run import run
 from .arguments import AsJson, Axis, Inputs, Out, Overwrite, Verbose, check_sigma
@@ -123,10 +122,11 @@ def noise(
 def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) -> str:
     """Return what is told of the noise of one image: what `denoise` takes it to be."""
     from ..io.stacks import cut
+    from ..noise import resolve
 
-    stack = cut(image)
-    model, span = estimate_file_noise(image, stack), value_range(image)
-    pixels = middle_slice(image, stack)
+    stack, span = cut(image), value_range(image.pixels)
+    model = resolve(jobs.noise_estimator(image, stack))
+    pixels = jobs.middle_slice(image, stack)
     found = describe(model, pixels, span, given=False, assumed=False)
     percent = 100 * found.level / span if span else 0.0
     if as_json:

@@ -12,7 +12,7 @@ from ..core.image import Array, ChannelAxis, Float, Picture, open_image
 from ..core.lazy import dask_aware
 from ..core.options import check_one_of, check_strength, make_rng
 from ..core.parallel import Pool, Progress
-from ..noise import NoiseModel, White, resolve_noise
+from ..noise import NoiseModel, White, resolve
 from ..noise.models import NoiseName
 from ..noise.spectrum import Correlated
 from ..noise.tone import correct_tone
@@ -149,7 +149,8 @@ def fit_denoise(
     picture = open_image(image, channel_axis, mask)
     check_strength(strength)
     check_one_of("tone", tone, ("auto", "srgb", "linear"))
-    model = resolve_noise(picture, sigma, noise)
+    found_noise = resolve(picture, sigma, noise)
+    model = found_noise.in_units(picture.offset, picture.scale)
     generator, pool = make_rng(rng), Pool(workers, progress)
     if isinstance(model, White):
         found = run_gsfw(picture, strength * model.sigma, quality, generator, pool)
@@ -160,8 +161,7 @@ def fit_denoise(
         if isinstance(model, Correlated):
             denoised = remove_blotches(picture, denoised, model, strength, quality, generator, pool)
     denoised, used = _without_tone_bias(picture, denoised, tone)
-    in_units = model.in_units(-picture.offset / picture.scale, 1 / picture.scale)
-    return DenoiseResult(picture.restore(denoised), in_units, used, found.n_bounded)
+    return DenoiseResult(picture.restore(denoised), found_noise, used, found.n_bounded)
 
 
 def _without_tone_bias(picture: Picture, denoised: Float, tone: Tone) -> tuple[Float, float]:

@@ -18,14 +18,14 @@ import numpy as np
 from .. import __version__
 from ..app import compare as comparing
 from ..app import jobs, noise_report
-from ..app.file_noise import estimate_file_noise, estimate_level, middle_slice, value_range
+from ..app.noise_report import value_range
 from ..app.progress import with_prefix
-from ..core.image import Array
+from ..core.image import Array, open_image
 from ..io import FileError, format_of, limit_decoded_size, write_image
 from ..io.limits import memory
 from ..io.stacks import cut
 from ..methods import DEFAULT, METHODS
-from ..noise import White
+from ..noise import NoiseEstimator, resolve
 from ..reports.compare import Comparison, Result, compare_page, look_page
 from ..reports.display import display_range
 from .sessions import SessionError, Upload
@@ -90,9 +90,9 @@ def look(path: Path, max_bytes: int, reporter: Reporter) -> tuple[Upload, Path]:
     _check_memory(images[0].pixels[stack.pieces[0]])
     path = _named_as_it_is(path, images[0].format)
     pixels, _ = comparing.open_picture(path, "auto", None)
-    model, span = estimate_file_noise(images[0], stack), value_range(images[0])
-    white = model.sigma if isinstance(model, White) else estimate_level(images[0], stack)
-    middle = middle_slice(images[0], stack)
+    estimator, span = jobs.noise_estimator(images[0], stack), value_range(images[0].pixels)
+    model, white = resolve(estimator), estimator.sigma
+    middle = jobs.middle_slice(images[0], stack)
     picture = Upload(
         path,
         white,
@@ -184,7 +184,9 @@ def _preview(
         options.pop("noise", None)
     progress = with_prefix("the part you look at: ", reporter.progress)
     axis = -1 if noisy.ndim == 3 else None
-    denoised, _ = jobs.apply(replace(job, options=options), part, axis, job.sigma, progress)
+    tried = replace(job, options=options)
+    noise = tried.find_noise(NoiseEstimator(lambda: open_image(part, axis)))
+    denoised, _ = jobs.apply(tried, part, axis, noise, progress)
     result = Result(_label(job), denoised, 0.0, "")
     found = replace(_comparison(picture, part, [result]), shown=display_range(noisy))
     page = _write(folder / "part.html", look_page(found, _PART, reporter.progress), reporter)
