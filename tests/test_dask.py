@@ -168,7 +168,7 @@ def test_the_whole_is_looked_at_in_a_bounded_sample() -> None:
     parts = [noise[box] for box in blocks.windows(noise.shape, (0, 1))]
     scene = BlockTask(symsmooth.METHODS["nlm"], {}, None, 0).survey(blocks.mosaic(parts, (0, 1)))
     assert scene.sample.spatial == (1024, 1024)
-    assert abs(scene.noise - 7.0) < 0.1
+    assert abs(scene.noise.sigma - 7.0) < 0.1
     stack = blocks.windows(
         (40, 300, 3, 2000), (1, 3), (0,)
     )  # pictures at 40 times, colours between

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..core.parallel import Progress, part_of
 from .errors import UsageError
 from .noise_report import NoiseDescription, describe, find_warnings, value_range
-from .progress import Progress, with_prefix
 
 if TYPE_CHECKING:
     from ..core.image import Picture
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
 Region = tuple[int, int, int, int]  # x, y, width, height
 
+# Fractions at which things begin, for the progress callback.
+_READING, _WRITING, _NOISE_TIME = 0.01, 0.98, 0.05
 _MAX_ESTIMATES = 8  # slices from which the noise level of a stack is taken
 
 
@@ -105,6 +107,21 @@ class Outcome:
         }
 
 
+@dataclass(frozen=True)
+class Page:
+    """A report in HTML, and what looks doubtful."""
+
+    text: str
+    warnings: Sequence[str] = ()
+
+    def save(self, out: Path) -> None:
+        """Write the page; it appears whole or not at all."""
+        from ..io import atomic_write
+
+        with atomic_write(out) as handle:
+            handle.write(self.text.encode("utf-8"))
+
+
 def denoise_file(source: Path, target: Path, job: DenoiseJob, progress: Progress | None) -> Outcome:
     """Read, make sure that the result can be written, denoise, write."""
     from .. import __version__
@@ -112,18 +129,27 @@ def denoise_file(source: Path, target: Path, job: DenoiseJob, progress: Progress
     from ..io.stacks import cut
 
     start = time.perf_counter()
+    report = progress or nobody_listens
+    report(0.0, "reading")
     images = open_file(source, job.channel_axis)
     stacks = [cut(image, job.third) for image in images]
     target.parent.mkdir(parents=True, exist_ok=True)
     check_writable(target, images)
+    work = [
+        part_of(progress, _READING + number * share, _READING + (number + 1) * share)
+        for share in [(_WRITING - _READING) / len(images)]
+        for number in range(len(images))
+    ]
     done = [
-        _denoise_image(job, image, stack, progress)
-        for image, stack in zip(images, stacks, strict=True)
+        _denoise_image(job, image, stack, own)
+        for image, stack, own in zip(images, stacks, work, strict=True)
     ]
     first = done[0]
     level = "" if first.noise is None else f", {first.noise.words}"
     note = f"symsmooth {__version__}: {job.method.name}{level}"
+    report(_WRITING, "writing")
     write_images(target, [each.image for each in done], note)
+    report(1.0, "done")
     chosen = {name: value for name, value in job.options.items() if name != "noise"}
     return Outcome(
         source, target, images[0], stacks[0], len(images), job, first.noise,
@@ -147,18 +173,20 @@ def _denoise_image(
     """Denoise one image piece by piece."""
     import numpy as np
 
+    report = progress or nobody_listens
+    report(0.0, "noise")
     model = job.find_noise(noise_estimator(image, stack))
     denoised = np.empty_like(image.pixels)
     learned: dict[str, object] = {}
     squares = 0.0
-    for number, index in enumerate(stack, start=1):
+    for number, index in enumerate(stack):
         piece = image.pixels[index]
         if not np.isfinite(piece).any():  # an empty frame stays one
             denoised[index] = piece
             continue
-        part = f"slice {number} of {len(stack)}: " if len(stack) > 1 else ""
-        report = None if progress is None else with_prefix(part, progress)
-        denoised[index], learned = apply(job, piece, stack.channel_axis, model, report)
+        denoised[index], learned = apply(
+            job, piece, stack.channel_axis, model, _slice_progress(progress, number, len(stack))
+        )
         squares += _squared_change(piece, denoised[index])
     noise, warnings = None, []
     if model is not None:
@@ -169,6 +197,16 @@ def _denoise_image(
     return _Done(
         replace(image, pixels=denoised), noise, learned if len(stack) == 1 else {}, warnings
     )
+
+
+def nobody_listens(fraction: float, what: str) -> None:
+    """Progress that nobody asked for."""
+
+
+def _slice_progress(progress: Progress | None, number: int, count: int) -> Progress | None:
+    """Return the callback of one slice; before the first lies the search for the noise."""
+    start, end = (_NOISE_TIME + (1 - _NOISE_TIME) * at / count for at in (number, number + 1))
+    return part_of(progress, start, end, f"slice {number + 1} of {count}: " if count > 1 else "")
 
 
 def _squared_change(before: Any, after: Any) -> float:

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.parallel import Progress, part_of
 from .boxes import BoxPlan, picture_in
 from .cluster import connected
 from .errors import UsageError
-from .jobs import DenoiseJob, Outcome, describe_noise
+from .jobs import DenoiseJob, Outcome, describe_noise, nobody_listens
 from .noise_report import NoiseDescription, find_warnings, value_range
-from .progress import Progress, with_prefix
 
 if TYPE_CHECKING:
     from ..core.blocks import Box, Index
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from ..io.stacks import Stack
 
 _LARGE = 2**28  # bytes of pixels from which an image is taken box by box
+# Fractions at which things begin, for the progress callback: boxes, and what is left after them.
+_LOOKING, _FINISHING = 0.02, 0.98
 _IN_PIECES = ("TIFF", "ZARR", "NPY")
 
 
@@ -37,9 +39,9 @@ _IN_PIECES = ("TIFF", "ZARR", "NPY")
 class BoxOptions:
     """How the boxes are done."""
 
-    resume: bool
-    scheduler: str
-    notify: Callable[[str], object]
+    resume: bool = False
+    scheduler: str = ""  # address of a dask cluster
+    notify: Callable[[str], object] = str  # told what the user may want to know meanwhile
 
 
 @contextmanager
@@ -81,6 +83,8 @@ def denoise_boxes(
     image, stack = _like(source, job)
     target.parent.mkdir(parents=True, exist_ok=True)
     check_writable(target, image)
+    report = progress or nobody_listens
+    report(0.0, "looking at the whole")
     with connected(how.scheduler) as client:
         plan = _plan(source, target, image, stack, job, bool(how.scheduler))
         found, warnings = _describe_noise(plan, job)
@@ -91,11 +95,14 @@ def denoise_boxes(
             boxes = plan.grid.indices
             todo = [index for index in boxes if not result.is_done(plan.grid.inner(index))]
             with _reporting_kept_boxes(result, len(boxes), how):
+                callback = part_of(progress, _LOOKING, _FINISHING)
                 if client is None:
-                    _run_here(plan, result, todo, progress)
+                    _run_here(plan, result, todo, callback)
                 else:
-                    client.run(plan, result, todo, progress)
+                    client.run(plan, result, todo, callback)
+                report(_FINISHING, "finishing")
                 result.finish(f"symsmooth {__version__}: {job.method.name}{told}, in boxes")
+    report(1.0, "done")
     chosen = {name: value for name, value in job.options.items() if name != "noise"}
     parameters = {**chosen, "boxes": len(boxes)}
     seconds = time.perf_counter() - begun
@@ -220,8 +227,9 @@ def _run_here(plan: BoxPlan, target: Target, todo: list[Index], progress: Progre
     for index in todo:
         for other in neighbours(index):
             if other not in kept:
+                start, end = begun / total, (begun + 1) / total
                 begun += 1
-                report = progress and with_prefix(f"box {begun} of {total}: ", progress)
+                report = part_of(progress, start, end, f"box {begun} of {total}: ")
                 kept[other] = plan.outer(other, report)
         plan.write(target, index, [kept[other] for other in neighbours(index)])
         for other in neighbours(index):

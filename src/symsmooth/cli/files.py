@@ -5,20 +5,28 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from ..app import batch, jobs
 from ..app.large import BoxOptions
 from ..app.noise_report import describe, value_range
-from ..app.progress import cancel_on, share_of_cores
-from ..app.run import run
+from ..app.run import BatchJob, run
 from .arguments import AsJson, Axis, Inputs, Out, Overwrite, Verbose, check_sigma
-from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
+from .console import (
+    echo,
+    echo_lines,
+    error_message,
+    handling_errors,
+    print_error,
+    print_warning,
+    progress_bar,
+)
 from .options import (
     find_method,
     parse_channel_axis,
@@ -30,6 +38,8 @@ from .options import (
 
 if TYPE_CHECKING:
     from ..io import ImageFile
+
+Result = TypeVar("Result")
 
 
 def denoise(
@@ -80,29 +90,40 @@ def denoise(
         options = parse_options(chosen, given)
         third = parse_third_axis(volume, slices, time)
         region = parse_region(noise_from)
-        job = jobs.DenoiseJob(chosen, options, sigma, axis, workers, seed, third, region)
+        how = jobs.DenoiseJob(chosen, options, sigma, axis, workers, seed, third, region)
         plan = batch.plan_outputs(names, out, overwrite, resume)
-        job = replace(job, workers=share_of_cores(workers, min(n_jobs, len(plan.targets))))
-        show_bar = sys.stderr.isatty() and not (as_json or quiet) and n_jobs == 1
-        stop = threading.Event()
 
         def notify(text: str) -> None:
             if not quiet:
                 echo(f"symsmooth: {text}", err=True)
 
-        def work_on(source: Path) -> list[str]:
-            with progress_bar(source.name, show_bar) as progress:
-                callback = cancel_on(stop, progress) if n_jobs > 1 else progress
-                boxes = BoxOptions(resume, scheduler, notify)
-                outcome = run(source, plan.targets[source], job, callback, boxes)
-            for warning in () if quiet else outcome.warnings:
-                print_warning(f"{source}: {warning}")
-            return [json.dumps(outcome.as_json()) if as_json else outcome.as_line(verbose)]
-
         if plan.done:
             total = len(plan.done) + len(plan.targets)
             notify(f"skipped {len(plan.done)} of {total} files: their output exists")
-        _for_each(list(plan.targets), work_on, as_json, quiet and not as_json, n_jobs, stop)
+        job = BatchJob(plan.targets, how, BoxOptions(resume, scheduler, notify), n_jobs)
+        show_bar = sys.stderr.isatty() and not (as_json or quiet)
+        printing = _Printing(as_json, quiet, verbose)
+        with progress_bar("", show_bar) as bar:
+            pause = nullcontext if bar is None else bar.pause
+            _print_in_order(run(job, bar), printing.outcome, as_json, pause)
+
+
+@dataclass(frozen=True)
+class _Printing:
+    """How outcomes are printed."""
+
+    as_json: bool
+    quiet: bool
+    verbose: bool
+
+    def outcome(self, source: Path, outcome: jobs.Outcome) -> None:
+        """Print what was done to a file, and what is doubtful about it."""
+        for warning in () if self.quiet else outcome.warnings:
+            print_warning(f"{source}: {warning}")
+        if self.as_json:
+            echo(json.dumps(outcome.as_json()))
+        elif not self.quiet:
+            echo(outcome.as_line(self.verbose))
 
 
 def noise(
@@ -112,11 +133,13 @@ def noise(
     with handling_errors(as_json):
         axis = parse_channel_axis(channel_axis)
 
-        def work_on(source: Path) -> list[str]:
+        def answer(source: Path) -> list[str]:
             images = jobs.open_file(source, axis)
             return [_noise_line(source, image, as_json, verbose) for image in images]
 
-        _for_each([path for name in inputs for path, _ in batch.expand(name)], work_on, as_json)
+        sources = [path for name in inputs for path, _ in batch.expand(name)]
+        answers = batch.in_order(sources, answer, 1, threading.Event())
+        _print_in_order(answers, lambda _, lines: echo_lines(lines), as_json)
 
 
 def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) -> str:
@@ -145,24 +168,22 @@ def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) ->
     return f"{source}: {size}, {found.words} ({percent:.3g} %){detail}{why}"
 
 
-def _for_each(
-    sources: Sequence[Path],
-    work_on: Callable[[Path], list[str]],
+def _print_in_order(
+    results: Iterator[tuple[Path, Result | Exception]],
+    print_result: Callable[[Path, Result], object],
     as_json: bool,
-    quiet: bool = False,
-    jobs: int = 1,
-    stop: threading.Event | None = None,
+    pause: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> None:
-    """Do the files in order; tell of those that failed at the end, and exit with 1."""
+    """Print results as they come; tell of those that failed at the end, and exit with 1."""
     failures = []
-    for source, outcome in batch.run(sources, work_on, jobs, stop or threading.Event()):
-        if isinstance(outcome, Exception):
+    for source, result in results:
+        with pause():
+            if not isinstance(result, Exception):
+                print_result(source, result)
+                continue
+            failures.append(error_message(result, source))
             if as_json:  # in its place among the others
-                print_error(error_message(outcome, source), 1, as_json, source)
-            failures.append(error_message(outcome, source))
-            continue
-        for line in outcome if not quiet else []:
-            echo(line)
+                print_error(failures[-1], 1, as_json, source)
     for failure in failures if not as_json else []:
         print_error(failure, 1)
     if failures:

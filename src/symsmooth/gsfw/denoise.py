@@ -22,6 +22,8 @@ from .stages import run_gsfw
 
 Tone = Literal["auto", "srgb", "linear"]
 
+_BEFORE_BLOTCHES = 0.9  # of the time, for the progress callback
+
 
 @dataclass(frozen=True)
 class DenoiseResult:
@@ -90,7 +92,7 @@ def denoise(
     workers : int or None
         Threads; None takes all cores.
     progress : callable or None
-        Called as ``progress(stage, done, total)``.
+        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
 
     Returns
     -------
@@ -151,15 +153,19 @@ def fit_denoise(
     check_one_of("tone", tone, ("auto", "srgb", "linear"))
     found_noise = resolve(picture, sigma, noise)
     model = found_noise.in_units(picture.offset, picture.scale)
-    generator, pool = make_rng(rng), Pool(workers, progress)
-    if isinstance(model, White):
-        found = run_gsfw(picture, strength * model.sigma, quality, generator, pool)
-        denoised = found.image
-    else:
-        found = run_gsfw(_whiten(picture, model), strength, quality, generator, pool)
-        denoised = model.restore(found.image)
-        if isinstance(model, Correlated):
-            denoised = remove_blotches(picture, denoised, model, strength, quality, generator, pool)
+    generator = make_rng(rng)
+    with Pool(workers, progress) as pool:
+        if isinstance(model, White):
+            found = run_gsfw(picture, strength * model.sigma, quality, generator, pool)
+            denoised = found.image
+        else:
+            with pool.part(_BEFORE_BLOTCHES if isinstance(model, Correlated) else 1.0):
+                found = run_gsfw(_whiten(picture, model), strength, quality, generator, pool)
+            denoised = model.restore(found.image)
+            if isinstance(model, Correlated):
+                denoised = remove_blotches(
+                    picture, denoised, model, strength, quality, generator, pool
+                )
     denoised, used = _without_tone_bias(picture, denoised, tone)
     return DenoiseResult(picture.restore(denoised), found_noise, used, found.n_bounded)
 
