@@ -307,7 +307,6 @@ def test_ctrl_c_in_the_write_leaves_the_old_file(
         (["--shift", "x"], "--shift must be a whole number, got 'x'"),
         (["--shift", "none"], "--shift must be a whole number, got 'none'"),
         (["--scale", "x"], "--scale must be a number or none, got 'x'"),
-        (["--shift"], "--shift needs a value"),
         (["--shift", "1", "--shift", "2"], "--shift is given twice"),
         (["--sigma", "-1"], "--sigma must be a number of 0 or more"),
         (["--sigma", "nan"], "--sigma must be a number of 0 or more"),
@@ -331,7 +330,7 @@ def test_wrong_usage_is_one_line_and_exits_with_2(
 def test_no_input_is_wrong_usage(run: Run) -> None:
     result = run("denoise", "--shift", "3", "-o", "o.png", "--method", "shift")
     assert result.exit_code == 2
-    assert "no input file" in result.stderr
+    assert "Missing argument" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,8 @@ def plan_outputs(
     is_folder = is_folder_name(out)
     if len(found) > 1 and not is_folder:
         raise UsageError(f"-o {out} must be a folder (existing, or ending in /) for several files")
+    if not is_folder and not Path(out).suffix and not Path(out).exists():
+        raise UsageError(f"-o {out} has no ending, such as .png; end a folder with /: -o {out}/")
     plan = OutputPlan({}, [])
     taken: set[Path] = set()
     for source, below in found:

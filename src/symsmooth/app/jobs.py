@@ -91,6 +91,28 @@ class Outcome:
         facts.append(f"{self.seconds:.1f} s")
         return f"{self.source}: {', '.join(facts)} -> {self.target}"
 
+    def decisions(self) -> list[str]:
+        """Return what was decided, and why: what the file is, its noise, how it was removed."""
+        image, method = self.image, self.job.method
+        axis = (
+            "no channels"
+            if image.channel_axis is None
+            else f"channels on axis {image.channel_axis}"
+        )
+        lines = [f"file: {image.format}, axes {image.axes}, {axis}"]
+        if self.noise is not None:
+            why = self.noise.fields.get("reasons")
+            reasons = f"; {'; '.join(why)}" if isinstance(why, list) else ""
+            found = "estimated" if self.noise.fields["estimated"] else "given"
+            lines.append(f"noise: {found}, {self.noise.detail}{reasons}")
+        options = {name: option.default for name, option in method.options.items()}
+        options |= dict(self.job.options)
+        told = ", ".join(f"{name} {value}" for name, value in options.items() if name != "noise")
+        threads = "all cores" if self.job.workers is None else f"{self.job.workers} threads"
+        lines.append(f"method: {', '.join(filter(None, [method.name, told]))}")
+        lines.append(f"run: seed {self.job.seed}, {threads}")
+        return lines
+
     def as_json(self) -> dict[str, object]:
         """Return the same for a script."""
         more = {"slices": len(self.stack), "images": self.n_images}

@@ -7,9 +7,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -17,7 +17,28 @@ from ..app import batch, jobs
 from ..app.large import BoxOptions
 from ..app.noise_report import describe, value_range
 from ..app.run import BatchJob, run
-from .arguments import AsJson, Axis, Inputs, Out, Overwrite, Verbose, check_sigma
+from .arguments import (
+    AsJson,
+    Axis,
+    Format,
+    Inputs,
+    Jobs,
+    MethodName,
+    NoiseFrom,
+    Out,
+    Overwrite,
+    Quiet,
+    Resume,
+    Scheduler,
+    Seed,
+    Sigma,
+    Slices,
+    Time,
+    Verbose,
+    Volume,
+    Workers,
+    check_sigma,
+)
 from .console import (
     echo,
     echo_lines,
@@ -27,6 +48,7 @@ from .console import (
     print_warning,
     progress_bar,
 )
+from .method_options import given_options
 from .options import (
     find_method,
     parse_channel_axis,
@@ -35,95 +57,96 @@ from .options import (
     parse_third_axis,
     split_arguments,
 )
+from .streams import Streams, opened_streams
 
 if TYPE_CHECKING:
     from ..io import ImageFile
 
-Result = TypeVar("Result")
-
 
 def denoise(
+    context: typer.Context,
     inputs: Inputs,
-    out: Out,
-    method: Annotated[str, typer.Option(help="One of `symsmooth methods`; else the best.")] = "",
-    sigma: Annotated[
-        float | None, typer.Option(help="Noise level in the image's units; else estimated.")
-    ] = None,
-    noise_from: Annotated[
-        str,
-        typer.Option(metavar="X,Y,W,H", help="A rectangle of flat ground: its noise is removed."),
-    ] = "",
+    out: Out = "",
+    method: MethodName = "",
+    sigma: Sigma = None,
+    noise_from: NoiseFrom = "",
     channel_axis: Axis = "auto",
-    volume: Annotated[
-        bool, typer.Option("--volume", help="A stack is a volume: denoise it in 3-D.")
-    ] = False,
-    slices: Annotated[
-        bool, typer.Option("--slices", help="A volume is a stack: denoise it slice by slice.")
-    ] = False,
-    time: Annotated[
-        bool, typer.Option("--time", help="Time is the third dimension of a series.")
-    ] = False,
-    n_jobs: Annotated[int, typer.Option("--jobs", min=1, help="Files at a time.")] = 1,
-    workers: Annotated[int | None, typer.Option(min=1, help="Threads; else all cores.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
+    volume: Volume = False,
+    slices: Slices = False,
+    time: Time = False,
+    format: Format = "",
+    n_jobs: Jobs = 1,
+    workers: Workers = None,
+    seed: Seed = 0,
     as_json: AsJson = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print errors only.")] = False,
+    quiet: Quiet = False,
     verbose: Verbose = False,
     overwrite: Overwrite = False,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Skip files whose output exists; go on with a large one."),
-    ] = False,
-    scheduler: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="A dask cluster to work on, tcp://HOST:PORT.")
-    ] = "",
+    resume: Resume = False,
+    scheduler: Scheduler = "",
 ) -> None:
-    """Denoise files.  Takes the method's own options too, such as --n-clusters 300.
+    """Denoise files.  Takes the options of methods too, such as --quality fast.
 
     IN may be a pattern in quotes, such as 'folder/**/*.tif': the folders are kept below OUT.
+    A single - reads standard input, and with -o - the result goes to standard output.
     """
     with handling_errors(as_json):
-        names, given = split_arguments(inputs)
+        names, unknown = split_arguments(inputs)
+        out = out or ("-" if names == ["-"] else "")
         check_sigma(sigma)
         axis = parse_channel_axis(channel_axis)
         chosen = find_method(method)
-        options = parse_options(chosen, given)
+        options = parse_options(chosen, given_options(context) | unknown)
         third = parse_third_axis(volume, slices, time)
         region = parse_region(noise_from)
         how = jobs.DenoiseJob(chosen, options, sigma, axis, workers, seed, third, region)
-        plan = batch.plan_outputs(names, out, overwrite, resume)
-
-        def notify(text: str) -> None:
-            if not quiet:
-                echo(f"symsmooth: {text}", err=True)
-
-        if plan.done:
-            total = len(plan.done) + len(plan.targets)
-            notify(f"skipped {len(plan.done)} of {total} files: their output exists")
-        job = BatchJob(plan.targets, how, BoxOptions(resume, scheduler, notify), n_jobs)
-        show_bar = sys.stderr.isatty() and not (as_json or quiet)
-        printing = _Printing(as_json, quiet, verbose)
-        with progress_bar("", show_bar) as bar:
-            pause = nullcontext if bar is None else bar.pause
-            _print_in_order(run(job, bar), printing.outcome, as_json, pause)
+        with opened_streams(names, out, format) as streams:
+            plan = batch.plan_outputs(streams.names, streams.out, overwrite, resume)
+            printing = _Printing(as_json, quiet, verbose, streams)
+            if plan.done:
+                total = len(plan.done) + len(plan.targets)
+                printing.notify(f"skipped {len(plan.done)} of {total} files: their output exists")
+            boxes = BoxOptions(resume, scheduler, printing.notify)
+            with progress_bar("", sys.stderr.isatty() and not (as_json or quiet)) as bar:
+                results = run(BatchJob(plan.targets, how, boxes, n_jobs), bar)
+                _print_in_order(results, printing, nullcontext if bar is None else bar.pause)
 
 
 @dataclass(frozen=True)
 class _Printing:
-    """How outcomes are printed."""
+    """How results are printed; where standard output is the picture's, on standard error."""
 
     as_json: bool
-    quiet: bool
-    verbose: bool
+    quiet: bool = False
+    verbose: bool = False
+    streams: Streams = field(default_factory=lambda: Streams([], ""))
 
-    def outcome(self, source: Path, outcome: jobs.Outcome) -> None:
-        """Print what was done to a file, and what is doubtful about it."""
+    def notify(self, text: str) -> None:
+        """Print what may be of interest meanwhile."""
+        if not self.quiet:
+            echo(f"symsmooth: {self.streams.shown(text)}", err=True)
+
+    def result(self, source: Path, result: jobs.Outcome | list[str]) -> None:
+        """Print lines, or what was done to a file and what is doubtful about it."""
+        if isinstance(result, list):
+            echo_lines(result)
+            return
+        outcome = self.streams.renamed(result)
         for warning in () if self.quiet else outcome.warnings:
-            print_warning(f"{source}: {warning}")
+            print_warning(f"{outcome.source}: {warning}")
         if self.as_json:
-            echo(json.dumps(outcome.as_json()))
+            echo(json.dumps(outcome.as_json()), err=self.streams.writes)
         elif not self.quiet:
-            echo(outcome.as_line(self.verbose))
+            echo(outcome.as_line(self.verbose), err=self.streams.writes)
+            for decision in outcome.decisions() if self.verbose else ():
+                echo(f"  {decision}", err=self.streams.writes)
+
+    def failure(self, source: Path, error: Exception) -> str:
+        """Return what went wrong; as JSON it is printed in its place among the others."""
+        message = self.streams.shown(error_message(error, source))
+        if self.as_json:
+            print_error(message, 1, True, source)
+        return message
 
 
 def noise(
@@ -139,7 +162,7 @@ def noise(
 
         sources = [path for name in inputs for path, _ in batch.expand(name)]
         answers = batch.in_order(sources, answer, 1, threading.Event())
-        _print_in_order(answers, lambda _, lines: echo_lines(lines), as_json)
+        _print_in_order(answers, _Printing(as_json))
 
 
 def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) -> str:
@@ -169,22 +192,19 @@ def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) ->
 
 
 def _print_in_order(
-    results: Iterator[tuple[Path, Result | Exception]],
-    print_result: Callable[[Path, Result], object],
-    as_json: bool,
+    results: Iterator[tuple[Path, Any]],
+    printing: _Printing,
     pause: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> None:
     """Print results as they come; tell of those that failed at the end, and exit with 1."""
     failures = []
     for source, result in results:
         with pause():
-            if not isinstance(result, Exception):
-                print_result(source, result)
-                continue
-            failures.append(error_message(result, source))
-            if as_json:  # in its place among the others
-                print_error(failures[-1], 1, as_json, source)
-    for failure in failures if not as_json else []:
+            if isinstance(result, Exception):
+                failures.append(printing.failure(source, result))
+            else:
+                printing.result(source, result)
+    for failure in failures if not printing.as_json else []:
         print_error(failure, 1)
     if failures:
         raise typer.Exit(1)

@@ -17,6 +17,7 @@ from ..app.jobs import Page as HtmlPage
 from ..app.run import run
 from .arguments import Axis, OneFile, Overwrite, Page, Seed, Sigma, Slice, Workers, check_sigma
 from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
+from .method_options import complete_methods
 from .options import parse_channel_axis, parse_methods
 
 DEMO_FOLDER = Path("symsmooth-demo")
@@ -53,7 +54,12 @@ def compare(
         Path | None, typer.Option(metavar="CLEAN", help="The picture without noise, if known.")
     ] = None,
     methods: Annotated[
-        str, typer.Option(metavar="A,B,...", help="Such as denoise:fast,nlm:sinkhorn-iters=1,bm3d.")
+        str,
+        typer.Option(
+            metavar="A,B,...",
+            help="Such as denoise:fast,nlm:sinkhorn-iters=1,bm3d.",
+            autocompletion=complete_methods,
+        ),
     ] = "",
     sigma: Sigma = None,
     channel_axis: Axis = "auto",

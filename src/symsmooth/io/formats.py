@@ -87,6 +87,14 @@ def format_of(path: str | os.PathLike[str]) -> str:
     return format
 
 
+def ending_of(format: str) -> str:
+    """Return the usual ending of a format, ``.png``."""
+    for suffix, name in _SUFFIXES.items():
+        if name == format:
+            return suffix
+    raise FileError(f"{format} cannot be written; use one of {', '.join(_SUFFIXES)}")
+
+
 def module_of(format: str) -> Any:
     """Import what reads and writes a format, when it is first needed."""
     try:
