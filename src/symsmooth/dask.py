@@ -70,7 +70,7 @@ class BlockTask:
         }
         taken = {name: value for name, value in shared.items() if name in self.method.accepts}
         known = self.method.noise_arguments(stats.noise)
-        piece = Piece(pixels, stats.sample)
+        piece = Piece(pixels, stats.sample) if self.method.removes_noise else pixels
         return self.method.function(piece, **(taken | dict(self.options) | known))
 
 

@@ -133,7 +133,7 @@ class _Printing:
             return
         outcome = self.streams.renamed(result)
         for warning in () if self.quiet else outcome.warnings:
-            print_warning(f"{outcome.source}: {warning}")
+            print_warning(f"{self.streams.shown(str(source))}: {warning}")
         if self.as_json:
             echo(json.dumps(outcome.as_json()), err=self.streams.writes)
         elif not self.quiet:
