@@ -14,7 +14,7 @@ demo: $(VENV)/.installed
 	$(BIN)/symsmooth demo -o symsmooth-demo
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --cov
 
 slow: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -m slow
@@ -74,5 +74,5 @@ $(VENV)/.installed-docs: pyproject.toml $(NATIVE) | $(VENV)/.tools
 
 clean:
 	rm -rf docs/_build docs/gallery docs/api/generated docs/api/backreferences
-	rm -rf build $(VENV) symsmooth-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build $(VENV) symsmooth-demo .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

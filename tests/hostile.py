@@ -279,16 +279,13 @@ def _late(what: str) -> None:
 def _denoise(source: Path, target: Path, way: str, told: list[str]) -> None:
     """Do what the command does to a small file, or, box by box, to a large one."""
     from symsmooth.app import large
-    from symsmooth.app.jobs import DenoiseJob, denoise_file
+    from symsmooth.app.jobs import DenoiseJob
+    from symsmooth.app.run import FileJob, run
     from symsmooth.methods import UNLISTED
 
     job = DenoiseJob(UNLISTED["identity"], {}, None, "auto", 1, 0)
     large._LARGE = -1 if way == "boxes" else 2**28
-    with large.open_large(source, target, "") as opened:
-        if opened is None:
-            denoise_file(source, target, job, None)
-        else:
-            large.denoise_boxes(opened, target, job, None, large.BoxOptions(False, "", told.append))
+    run(FileJob(source, target, job, large.BoxOptions(notify=told.append)))
 
 
 def _wrong_with(target: Path, outcome: str) -> Iterator[str]:

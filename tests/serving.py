@@ -261,7 +261,7 @@ def hang(reporter: Reporter) -> None:
 
 def wait_to_be_stopped(reporter: Reporter) -> None:
     while True:
-        reporter.progress("waiting", 1, 2)
+        reporter.progress(0.5, "waiting")
         time.sleep(0.01)
 
 

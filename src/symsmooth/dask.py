@@ -17,19 +17,17 @@ import numpy as np
 from .core.blocks import Box, Grid, make_grid, mosaic, windows
 from .core.image import Array, ChannelAxis, Picture, Piece, find_channel_axis, open_image
 from .core.lazy import library_of
-from .core.options import make_rng, warn_user
+from .core.options import make_rng
 from .methods import METHODS, Method, method_of
-from .noise import NoiseModel, estimate_noise, estimate_sigma
-from .noise.level import question_units
-from .noise.models import check_one_noise
-from .noise.spectrum import spectrum_of_noise
+from .noise import NoiseModel, resolve
+from .noise.resolve import check_one_noise
 
 
 @dataclass(frozen=True)
 class GlobalStats:
     """What was found out about the whole, from a sample of it."""
 
-    noise: Any  # sigma, or a model for a method that takes one
+    noise: NoiseModel | None  # None: none is removed
     sample: Picture
 
 
@@ -46,22 +44,11 @@ class BlockTask:
     def survey(self, sample: Array, mask: Array | None = None) -> GlobalStats:
         """Find out what holds for the whole."""
         picture = open_image(sample, self.channel_axis, mask)
-        if self.sigma is not None:
-            question = question_units(picture.original, float(np.max(self.sigma)))
-            if question:
-                warn_user(question)
-            return GlobalStats(self.sigma, picture)
-        if "noise" not in self.method.accepts:
-            return GlobalStats(
-                estimate_sigma(sample, channel_axis=self.channel_axis, mask=mask), picture
-            )
-        noise = self.options.get("noise", "auto")
-        if isinstance(noise, str):
-            kind: Any = noise
-            noise = estimate_noise(sample, noise=kind, channel_axis=self.channel_axis, mask=mask)
-        elif not isinstance(noise, NoiseModel):
-            noise = spectrum_of_noise(noise, self.channel_axis)
-        return GlobalStats(noise, picture)
+        if not self.method.removes_noise:
+            return GlobalStats(None, picture)
+        kind = self.options.get("noise", "auto")
+        white_only = not self.method.takes_noise
+        return GlobalStats(resolve(picture, self.sigma, kind, white_only=white_only), picture)
 
     def apply(
         self, stats: GlobalStats, pixels: Array, start: Sequence[int], mask: Array | None = None,
@@ -82,8 +69,8 @@ class BlockTask:
             "progress": progress,
         }
         taken = {name: value for name, value in shared.items() if name in self.method.accepts}
-        known = {"noise" if isinstance(stats.noise, NoiseModel) else "sigma": stats.noise}
-        piece = Piece(pixels, stats.sample)
+        known = self.method.noise_arguments(stats.noise)
+        piece = Piece(pixels, stats.sample) if self.method.removes_noise else pixels
         return self.method.function(piece, **(taken | dict(self.options) | known))
 
 

@@ -7,6 +7,7 @@ method accepts are read off its signature, in this module alone.
 from __future__ import annotations
 
 import inspect
+import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from .filters.filters import denoise_bilateral, denoise_gaussian, denoise_lark, 
 from .gsfw.denoise import denoise, fit_denoise
 from .gsfw.gsfw import denoise_gsfw, fit_gsfw
 from .mixture.gsf import denoise_gsf, fit_gsf
+from .noise import NoiseModel, White
 
 DEFAULT = "denoise"
 
@@ -42,6 +44,7 @@ class Option:
     name: str  # as in Python: n_clusters
     kinds: tuple[Any, ...]  # types its annotation allows, NoneType among them, or literal values
     default: object
+    help: str = ""  # the first sentence about it in the documentation of its method
 
     @property
     def flag(self) -> str:
@@ -100,15 +103,45 @@ class Method:
         """Names of all its parameters."""
         return frozenset(inspect.signature(self.function).parameters)
 
+    @property
+    def takes_noise(self) -> bool:
+        """Whether it knows of other noise than white noise of one level."""
+        return "noise" in self.accepts
+
+    def noise_arguments(self, noise: NoiseModel | None) -> dict[str, Any]:
+        """Return how it is told of the noise to remove: as a model if it takes one, else as a level."""
+        if noise is None:
+            return {}
+        if self.takes_noise:
+            return {"noise": noise}
+        assert isinstance(noise, White)
+        return {"sigma": noise.sigma}
+
     @cached_property
     def options(self) -> Mapping[str, Option]:
         """The options that are its own, by name."""
         kinds = get_type_hints(inspect.unwrap(self.function))
+        doc = inspect.getdoc(self.function) or ""
+
+        def help_of(name: str) -> str:
+            return _first_sentence(doc, name)
+
         return {
-            name: Option(name, tuple(_kinds(kinds.get(name, str))), parameter.default)
+            name: Option(
+                name, tuple(_kinds(kinds.get(name, str))), parameter.default, help_of(name)
+            )
             for name, parameter in inspect.signature(self.function).parameters.items()
             if parameter.kind is parameter.KEYWORD_ONLY and name not in _SHARED
         }
+
+
+def _first_sentence(doc: str, name: str) -> str:
+    """Return the first sentence that a numpydoc text says about a parameter, on one line."""
+    found = re.search(
+        rf"^(?:\w+, )*{name}(?:, \w+)* : [^\n]*\n((?:    [^\n]*\n?)+)", doc, re.MULTILINE
+    )
+    text = " ".join(found[1].split()) if found else ""
+    return re.split(r"(?<=[.:;]) ", text)[0].rstrip(".:;")
 
 
 def _kinds(annotation: Any) -> list[Any]:
@@ -168,6 +201,40 @@ def find_method(name: str) -> Method:
         if key in known:
             return known[key]
     raise ValueError(f"there is no method {name!r}; use one of {', '.join(METHODS)}")
+
+
+@dataclass(frozen=True)
+class OptionDescription:
+    """An option that some methods have, in words."""
+
+    name: str
+    choices: tuple[str, ...]
+    metavar: str  # the choices, or what kind of value it takes
+    help: str  # what it is, which methods have it, its default if that is one
+    of_default: bool  # whether the default method has it
+
+
+def describe_options() -> list[OptionDescription]:
+    """Return the options of all methods, each once, in the order of the methods."""
+    owners: dict[str, list[Method]] = {}
+    for method in METHODS.values():
+        for name in method.options:
+            owners.setdefault(name, []).append(method)
+    return [_describe(name, having) for name, having in owners.items()]
+
+
+def _describe(name: str, owners: list[Method]) -> OptionDescription:
+    having = [method.options[name] for method in owners]
+    first, kinds = having[0], set(having[0].kinds)
+    kind = "NUMBER" if kinds & {int, float} else "true|false" if bool in kinds else "WORD"
+    defaults = {"none" if option.default is None else str(option.default) for option in having}
+    default = f"; default {defaults.pop()}" if len(defaults) == 1 else ""
+    told = next((option.help for option in having if option.help), "")
+    listed = ", ".join(method.name for method in owners)
+    return OptionDescription(
+        name, first.choices, "|".join(first.choices) or kind, f"{told} ({listed}{default})".strip(),
+        any(method.name == DEFAULT for method in owners),
+    )  # fmt: skip
 
 
 def method_of(function: Callable[..., Any]) -> Method:

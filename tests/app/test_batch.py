@@ -156,7 +156,7 @@ def test_ctrl_c_stops_all_jobs_and_leaves_no_half_files(tree: Path) -> None:
         "    pathlib.Path('started').touch()\n"
         "    for i in range(600):\n"
         "        time.sleep(0.05)\n"
-        "        progress('sleeping', i + 1, 600)\n"
+        "        progress((i + 1) / 600, 'sleeping')\n"
         "from symsmooth import methods; methods.METHODS = {'slow': methods.Method('slow', slow)}\n"
         "from symsmooth.cli import main; main()"
     )

@@ -189,10 +189,7 @@ def test_compare_with_a_strength_keeps_the_model(calls: Any, tmp_path: Path) -> 
     write_image(tmp_path / "c.png", coarse())
     asked = parse_methods("denoise,bilateral")
     tuned = [_tuned(each, RunRequest("denoise", "preview", None, 1.5)) for each in asked]
-    comparing.compare(
-        tmp_path / "c.png", None, tuned, sigma=None, channel_axis="auto", piece=None, workers=1,
-        seed=0, progress=None, strength=1.5,
-    )  # fmt: skip
+    comparing.compare(comparing.CompareJob(tmp_path / "c.png", tuned, workers=1, strength=1.5))
     ours, other = calls[1], calls[3]
     assert (ours["sigma"], ours["noise"].kind, ours["strength"]) == (None, "correlated", 1.5)
     level = symsmooth.estimate_sigma(coarse(), channel_axis=-1)

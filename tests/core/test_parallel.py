@@ -23,11 +23,54 @@ def test_results_come_in_order_whatever_finishes_first(workers) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_progress_counts_up_to_the_total(workers) -> None:
-    seen: list[tuple[str, int, int]] = []
+def test_progress_goes_from_0_to_1(workers) -> None:
+    seen: list[tuple[float, str]] = []
     with Pool(workers, lambda *report: seen.append(report)) as pool:
-        list(pool.map(abs, range(7), "work"))
-    assert seen == [("work", i, 7) for i in range(1, 8)]
+        list(pool.map(abs, range(8), "work"))
+    assert seen == [*((i / 8, "work") for i in range(1, 9)), (1.0, "work")]
+
+
+def test_parts_of_parts_have_their_shares() -> None:
+    seen: list[tuple[float, str]] = []
+    with Pool(1, lambda *report: seen.append(report)) as pool:
+        with pool.part(0.5, "first"):
+            pool.expect(2)
+            list(pool.map(abs, range(1), "a"))
+            list(pool.map(abs, range(1), "b"))
+        for _ in pool.parts(range(2), "block"):
+            list(pool.map(abs, range(1), "c"))
+    assert seen == [
+        (0.25, "first: a"), (0.5, "first: b"), (0.75, "block 1 of 2: c"), (1.0, "block 2 of 2: c"),
+        (1.0, "c"),
+    ]  # fmt: skip
+
+
+def test_progress_never_falls_whatever_was_expected() -> None:
+    """Too few maps, too many, none, loops that end early, maps inside of maps, pools inside of pools."""
+    seen: list[float] = []
+    with Pool(1, lambda fraction, _: seen.append(fraction)) as pool:
+        with pool.part(0.3):
+            pool.expect(3)
+            for _ in range(7):
+                list(pool.map(abs, range(2), "too many"))
+        for number in pool.parts(range(5)):
+            for _ in pool.map(abs, range(2), "outer"):
+                list(pool.map(abs, range(3), "inner"))
+            if number == 2:
+                break
+        with Pool(1, pool.nested(0.5)) as other:
+            list(other.map(abs, range(3), "other"))
+        list(pool.map(abs, [], "nothing"))
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+    assert seen[-2] < 1.0
+
+
+def test_a_pool_that_failed_is_not_done() -> None:
+    seen: list[float] = []
+    with pytest.raises(ZeroDivisionError), Pool(1, lambda f, _: seen.append(f)) as pool:
+        list(pool.map(lambda i: 1 // i, [1, 0], "work"))
+    assert seen == [0.5]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -38,7 +81,7 @@ def test_an_exception_from_progress_stops_the_work(workers) -> None:
     class Cancelled(Exception):
         pass
 
-    def stop(stage: str, done: int, total: int) -> None:
+    def stop(fraction: float, what: str) -> None:
         raise Cancelled
 
     def task(i: int) -> None:
@@ -55,9 +98,9 @@ def test_an_exception_from_progress_stops_the_work(workers) -> None:
 def test_an_event_stops_the_work(workers) -> None:
     stop, seen = threading.Event(), []
 
-    def watch(stage: str, done: int, total: int) -> None:
-        seen.append(done)
-        if done == 5:
+    def watch(fraction: float, what: str) -> None:
+        seen.append(fraction)
+        if fraction == 0.05:
             stop.set()
 
     with (
@@ -65,7 +108,7 @@ def test_an_event_stops_the_work(workers) -> None:
         Pool(workers, stop_when(stop, watch)) as pool,
     ):
         list(pool.map(abs, range(100), "work"))
-    assert seen == [1, 2, 3, 4, 5]
+    assert seen == [0.01, 0.02, 0.03, 0.04, 0.05]
 
 
 def test_an_exception_in_a_task_reaches_the_caller() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from ..core.parallel import Progress
 from .errors import UsageError
 
 Result = TypeVar("Result")
@@ -39,6 +40,8 @@ def plan_outputs(
     is_folder = is_folder_name(out)
     if len(found) > 1 and not is_folder:
         raise UsageError(f"-o {out} must be a folder (existing, or ending in /) for several files")
+    if not is_folder and not Path(out).suffix and not Path(out).exists():
+        raise UsageError(f"-o {out} has no ending, such as .png; end a folder with /: -o {out}/")
     plan = OutputPlan({}, [])
     taken: set[Path] = set()
     for source, below in found:
@@ -101,7 +104,32 @@ def _inside(path: Path, folder: Path | None) -> bool:
     return folder is not None and folder.is_dir() and folder.resolve() in path.resolve().parents
 
 
-def run(
+class Shares:
+    """The progress of several files as one fraction of all; they may be at work at the same time."""
+
+    def __init__(self, sources: Sequence[Path], progress: Progress | None) -> None:
+        self._fractions = dict.fromkeys(sources, 0.0)
+        self._progress = progress
+        self._lock = threading.Lock()
+
+    def callback(self, source: Path) -> Progress | None:
+        """Return what hears of the progress of one file."""
+        if self._progress is None:
+            return None
+        return lambda fraction, what: self._report(source, fraction, f"{source.name}: {what}")
+
+    def end(self, source: Path) -> None:
+        """Count a file as done, whatever became of it."""
+        self._fractions[source] = 1.0
+
+    def _report(self, source: Path, fraction: float, what: str) -> None:
+        assert self._progress is not None
+        with self._lock:
+            self._fractions[source] = fraction
+            self._progress(sum(self._fractions.values()) / len(self._fractions), what)
+
+
+def in_order(
     sources: Sequence[Path], work_on: Callable[[Path], Result], jobs: int, stop: threading.Event
 ) -> Iterator[tuple[Path, Result | Exception]]:
     """Yield what became of each file, in order; at most ``jobs`` of them are in memory at a time.

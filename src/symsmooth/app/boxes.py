@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .progress import Progress
+from ..core.parallel import Progress
 
 if TYPE_CHECKING:
     from ..core.blocks import Grid, Index

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from ..core.parallel import Progress
 from .errors import UsageError
-from .progress import Progress
 
 if TYPE_CHECKING:
     from ..core.blocks import Index
@@ -55,7 +55,7 @@ class Cluster:
             for done, future in enumerate(finished, start=1):
                 future.result()
                 if progress is not None:
-                    progress("boxes", done, len(writes))
+                    progress(done / len(writes), "boxes")
         except BaseException:
             self.client.cancel(writes)
             raise

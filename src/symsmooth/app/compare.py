@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.parallel import Progress, part_of
 from . import jobs
 from .errors import UsageError
-from .file_noise import estimate_file_noise, value_range
 from .noise_report import describe as describe_model
-from .progress import Progress, with_prefix
+from .noise_report import value_range
 
 if TYPE_CHECKING:
     from ..io import ImageFile
-    from ..io.stacks import Stack
     from ..methods import Method
-    from ..noise import NoiseModel
+    from ..noise import NoiseEstimator
     from ..reports.compare import Result
 
 FAVOURITES = ("denoise", "gsf", "bm3d", "nlm")  # compared if nothing is asked for
+# Fractions at which things begin, for the progress callback: methods, the page, a method after its warm-up.
+_LOOKING, _DRAWING, _WARM_UP_TIME = 0.03, 0.85, 0.1
 _WARM_UP = 96  # sides of what a method sees before its time is taken
 
 
@@ -76,113 +77,117 @@ def describe(path: Path, pixels: Any, part: str) -> str:
     return f"{path.name}, {width}x{height} {pixels.dtype}{channels}{part}"
 
 
-def compare(
-    source: Path,
-    reference: Path | None,
-    asked: list[MethodChoice],
-    *,
-    sigma: float | None,
-    channel_axis: jobs.ChannelAxis,
-    piece: int | None,
-    workers: int | None,
-    seed: int,
-    progress: Progress | None,
-    strength: float = 1.0,
-    warn: Callable[[str], object] = str,
-) -> str:
-    """Run the methods on a picture, each as `symsmooth denoise` runs it, and return the page.
+@dataclass(frozen=True)
+class CompareJob:
+    """Methods on one picture, each as `symsmooth denoise` runs it, side by side on a page.
 
     ``strength`` multiplies the level that a method is told of; one that has such an option has its own.
     """
-    from .. import __version__
-    from ..io import FileError, ImageFile
-    from ..io.stacks import cut
-    from ..noise import White
+
+    source: Path
+    choices: Sequence[MethodChoice]
+    reference: Path | None = None  # the picture without noise
+    sigma: float | None = None
+    channel_axis: jobs.ChannelAxis = "auto"
+    piece: int | None = None  # which slice of a stack
+    workers: int | None = None
+    seed: int = 0
+    strength: float = 1.0
+
+
+def compare(job: CompareJob, progress: Progress | None = None) -> jobs.Page:
+    """Run the methods and return the page."""
+    from ..core.image import open_image
+    from ..noise import NoiseEstimator, resolve
     from ..reports.compare import Comparison, compare_page
 
-    pixels, part = open_picture(source, channel_axis, piece)
-    clean = None
-    if reference is not None:
-        clean, _ = open_picture(reference, channel_axis, piece)
-        if clean.shape != pixels.shape:
-            raise FileError(f"{reference}: has shape {clean.shape}, {source} has {pixels.shape}")
+    report = progress or jobs.nobody_listens
+    report(0.0, "reading")
+    pixels, clean, part = _open_pictures(job)
     axis = -1 if pixels.ndim == 3 else None
-    runs = [
-        jobs.DenoiseJob(each.method, each.options, sigma, axis, workers, seed) for each in asked
+    each_job = [
+        jobs.DenoiseJob(each.method, each.options, job.sigma, axis, job.workers, job.seed)
+        for each in job.choices
     ]
-    question_sigma(source, pixels, sigma, warn)
-    file = ImageFile(pixels, axis, None, "NPY")
-    stack, span = cut(file, "none"), value_range(file)
-    noise: NoiseModel = White(sigma or 0.0)
-    if sigma is None:
-        noise = estimate_file_noise(file, stack)
-    words = describe_model(noise, pixels, span, given=sigma is not None, assumed=False)
-    results = [
-        _run_choice(each, job, file, stack, noise, strength, progress)
-        for each, job in zip(asked, runs, strict=True)
-    ]
-    facts = {
-        "Picture": describe(source, pixels, part),
-        "Noise": words.words,
+    estimator = NoiseEstimator(lambda: open_image(pixels, axis))
+    found, span = resolve(estimator, job.sigma), value_range(pixels)
+    words = describe_model(found, pixels, span, given=job.sigma is not None, assumed=False)
+    share = (_DRAWING - _LOOKING) / len(job.choices)
+    results = []
+    for number, (each, own) in enumerate(zip(job.choices, each_job, strict=True)):
+        start = _LOOKING + number * share
+        callback = part_of(progress, start, start + share, f"{each.label}: ")
+        results.append(_run_choice(each, own, pixels, estimator, job.strength, callback))
+    facts = page_facts(describe(job.source, pixels, part), words.words, job.seed)
+    if job.reference is not None:
+        facts["Reference"] = job.reference.name
+    peak = peak_of(pixels if clean is None else clean)
+    page = Comparison(job.source.name, pixels, words.level, peak, results, clean, facts)
+    text = compare_page(page, part_of(progress, _DRAWING, 1.0, "page: "))
+    report(1.0, "done")
+    return jobs.Page(text, question_sigma(job.source, pixels, job.sigma))
+
+
+def _open_pictures(job: CompareJob) -> tuple[Any, Any, str]:
+    """Return the picture, the one without noise if there is one, and which part of the file it is."""
+    from ..io import FileError
+
+    pixels, part = open_picture(job.source, job.channel_axis, job.piece)
+    if job.reference is None:
+        return pixels, None, part
+    clean, _ = open_picture(job.reference, job.channel_axis, job.piece)
+    if clean.shape != pixels.shape:
+        raise FileError(
+            f"{job.reference}: has shape {clean.shape}, {job.source} has {pixels.shape}"
+        )
+    return pixels, clean, part
+
+
+def page_facts(picture: str, noise: str, seed: int) -> dict[str, str]:
+    """Return what a page says of how it was made."""
+    from .. import __version__
+
+    return {
+        "Picture": picture,
+        "Noise": noise,
         "Version": f"symsmooth {__version__}",
         "Seed": str(seed),
     }
-    if reference is not None:
-        facts["Reference"] = reference.name
-    peak = peak_of(pixels if clean is None else clean)
-    found = Comparison(source.name, pixels, words.level, peak, results, clean, facts)
-    return compare_page(found) if progress is None else compare_page(found, progress)
 
 
 def _run_choice(
-    choice: MethodChoice, job: jobs.DenoiseJob, file: ImageFile, stack: Stack, noise: NoiseModel,
+    choice: MethodChoice, job: jobs.DenoiseJob, pixels: Any, estimator: NoiseEstimator,
     strength: float, progress: Progress | None,
 ) -> Result:  # fmt: skip
-    """Run one method, with the noise of the file unless another was asked for; take its time."""
+    """Run one method as `symsmooth denoise` does, and take its time."""
     from ..noise import White
     from ..reports.compare import Result
 
-    pixels, axis = file.pixels, stack.channel_axis
-    is_auto = job.takes_noise and choice.options.get("noise", "auto") == "auto"
-    model = noise if is_auto else jobs.find_noise(job, file, stack)
-    used = jobs.with_noise(job, model)
-    if strength != 1.0 and "strength" not in choice.options and used.sigma is not None:
-        used = replace(used, sigma=strength * used.sigma)
-    callback = None if progress is None else with_prefix(f"{choice.label}: ", progress)
+    noise, axis = job.find_noise(estimator), job.channel_axis
+    assert axis != "auto"
+    if strength != 1.0 and "strength" not in choice.options and isinstance(noise, White):
+        noise = White(strength * noise.sigma)
     with suppress(ValueError):  # so that loading does not count
-        jobs.apply(used, pixels[:_WARM_UP, :_WARM_UP], axis, used.sigma, callback)
+        small, callback = pixels[:_WARM_UP, :_WARM_UP], part_of(progress, 0.0, _WARM_UP_TIME)
+        jobs.apply(job, small, axis, noise, callback)
     start = time.perf_counter()
-    image, learned = jobs.apply(used, pixels, axis, used.sigma, callback)
+    image, learned = jobs.apply(job, pixels, axis, noise, part_of(progress, _WARM_UP_TIME, 1.0))
     seconds = time.perf_counter() - start
-    assumed = model if used.sigma is None else White(used.sigma)
     brief = ""
-    if assumed is not None:
-        brief = jobs.describe_noise(job, assumed, pixels, value_range(file)).brief
+    if noise is not None:
+        brief = jobs.describe_noise(job, noise, pixels, value_range(pixels)).brief
     chosen = {name: value for name, value in choice.options.items() if name != "noise"}
     return Result(choice.label, image, seconds, brief, {**chosen, **learned})
 
 
-def question_sigma(
-    source: Path, pixels: Any, sigma: float | None, warn: Callable[[str], object]
-) -> None:
-    """Ask about a given level that seems to be in other units."""
+def question_sigma(source: Path, pixels: Any, sigma: float | None) -> list[str]:
+    """Return a question about a given level that seems to be in other units."""
     from ..noise.level import question_units
 
     question = None if sigma is None else question_units(pixels, sigma)
-    if question:
-        warn(f"{source}: {question}")
+    return [f"{source}: {question}"] if question else []
 
 
 def peak_of(pixels: Any) -> float:
     """Return how far apart pixels can be."""
-    from ..io import ImageFile
-
-    return value_range(ImageFile(pixels, None, None, "NPY")) or 1.0
-
-
-def save(out: Path, text: str) -> None:
-    """Write the page; it appears whole or not at all."""
-    from ..io import atomic_write
-
-    with atomic_write(out) as handle:
-        handle.write(text.encode("utf-8"))
+    return value_range(pixels) or 1.0

@@ -11,9 +11,9 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from ..core.metrics import psnr
+from ..core.parallel import Progress, part_of
 from ..io import write_image
 from ..methods import find_method
-from .progress import Progress
 
 SIGMA = 25.0
 FILES = ("noisy.png", "nlm.png", "nlm-one-step.png", "gsf.png", "default.png", "compare.png")
@@ -57,9 +57,10 @@ def run_demo(
         ("GSF", "gsf", {"rng": 0}),
         ("denoise", "denoise", {"rng": 0}),
     ]
-    for label, method, options in runs:
+    for number, (label, method, options) in enumerate(runs):
         start = time.perf_counter()
-        denoised = find_method(method)(noisy, SIGMA, progress=progress, **options)
+        callback = part_of(progress, number / len(runs), (number + 1) / len(runs), f"{label}: ")
+        denoised = find_method(method)(noisy, SIGMA, progress=callback, **options)
         seconds = time.perf_counter() - start
         panels.append(Panel(label, denoised, psnr(denoised, clean, 255), seconds))
     folder.mkdir(parents=True, exist_ok=True)

@@ -2,41 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+from ..core.parallel import Progress, part_of
 from . import jobs
-from .compare import describe, open_picture, question_sigma
-from .progress import Progress
+from .compare import describe, open_picture, page_facts, question_sigma
+
+_DRAWING = 0.7  # fraction at which the page begins, for the progress callback
 
 
-def explain(
-    source: Path,
-    *,
-    sigma: float | None,
-    channel_axis: jobs.ChannelAxis,
-    piece: int | None,
-    side: int,
-    workers: int | None,
-    seed: int,
-    progress: Progress | None,
-    warn: Callable[[str], object] = str,
-) -> str:
+@dataclass(frozen=True)
+class ExplainJob:
+    """What GSF's mixture learns from a picture, on a page."""
+
+    source: Path
+    sigma: float | None = None
+    channel_axis: jobs.ChannelAxis = "auto"
+    piece: int | None = None  # which slice of a stack
+    side: int = 384  # pixels: it learns from the busiest part of that size
+    workers: int | None = None
+    seed: int = 0
+
+
+def explain(job: ExplainJob, progress: Progress | None = None) -> jobs.Page:
     """Learn a mixture from a picture and return the page about it."""
-    from .. import __version__
-    from ..noise import estimate_sigma
+    from ..core.image import open_image
+    from ..noise import NoiseEstimator, White, resolve
     from ..reports.explain import learn
     from ..reports.explain_page import explain_page
 
-    pixels, part = open_picture(source, channel_axis, piece)
+    report = progress or jobs.nobody_listens
+    report(0.0, "reading")
+    pixels, part = open_picture(job.source, job.channel_axis, job.piece)
     axis = -1 if pixels.ndim == 3 else None
-    level = float(estimate_sigma(pixels, channel_axis=axis)) if sigma is None else sigma
-    question_sigma(source, pixels, sigma, warn)
-    learned = learn(pixels, level, side=side, rng=seed, workers=workers, progress=progress)
-    facts = {
-        "Picture": describe(source, pixels, part),
-        "Noise": f"sigma {level:.4g} ({'estimated' if sigma is None else 'given'})",
-        "Version": f"symsmooth {__version__}",
-        "Seed": str(seed),
-    }
-    return explain_page(source.name, learned, facts)
+    estimator = NoiseEstimator(lambda: open_image(pixels, axis))
+    noise = resolve(estimator, job.sigma, white_only=True)
+    assert isinstance(noise, White)
+    learning = part_of(progress, 0.0, _DRAWING)
+    learned = learn(
+        pixels, noise.sigma, side=job.side, rng=job.seed, workers=job.workers, progress=learning
+    )
+    told = f"sigma {noise.sigma:.4g} ({'estimated' if job.sigma is None else 'given'})"
+    facts = page_facts(describe(job.source, pixels, part), told, job.seed)
+    report(_DRAWING, "page")
+    text = explain_page(job.source.name, learned, facts)
+    report(1.0, "done")
+    return jobs.Page(text, question_sigma(job.source, pixels, job.sigma))

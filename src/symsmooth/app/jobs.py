@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
+from ..core.parallel import Progress, part_of
 from .errors import UsageError
-from .file_noise import Region, estimate_file_noise, estimate_level, middle_slice, value_range
-from .noise_report import NoiseDescription, describe, find_warnings
-from .progress import Progress, with_prefix
+from .noise_report import NoiseDescription, describe, find_warnings, value_range
 
 if TYPE_CHECKING:
+    from ..core.image import Picture
     from ..io import ImageFile
     from ..io.stacks import Stack, Third
     from ..methods import Method
-    from ..noise import NoiseModel, White
+    from ..noise import NoiseEstimator, NoiseModel
 
 ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
+Region = tuple[int, int, int, int]  # x, y, width, height
+
+# Fractions at which things begin, for the progress callback.
+_READING, _WRITING, _NOISE_TIME = 0.01, 0.98, 0.05
+_MAX_ESTIMATES = 8  # slices from which the noise level of a stack is taken
 
 
 @dataclass(frozen=True)
@@ -36,27 +41,24 @@ class DenoiseJob:
     noise_region: Region | None = None  # x, y, width, height of flat ground
 
     def __post_init__(self) -> None:
-        from ..noise.models import check_one_noise
+        from ..noise.resolve import check_one_noise
 
-        if self.noise_region is not None:
-            self._check_region()
-
+        if self.noise_region is not None and not self.method.takes_noise:
+            raise UsageError(f"{self.method.name} knows white noise only; give --sigma instead")
         try:
-            check_one_noise(self.sigma, self.options.get("noise", "auto"))
+            check_one_noise(self.sigma, self.options.get("noise", "auto"), self.noise_region)
         except ValueError as error:
             raise UsageError(str(error)) from error
 
-    def _check_region(self) -> None:
-        """Refuse a rectangle of flat ground where noise is given, or cannot be."""
-        if self.sigma is not None or "noise" in self.options:
-            raise UsageError("--noise-from measures the noise; give it without --sigma and --noise")
-        if not self.takes_noise:
-            raise UsageError(f"{self.method.name} knows white noise only; give --sigma instead")
+    def find_noise(self, image: NoiseEstimator) -> NoiseModel | None:
+        """Return the noise that is to be removed: what was said, or measured; None if none is."""
+        from ..noise import resolve
 
-    @property
-    def takes_noise(self) -> bool:
-        """Whether the method knows of other noise than white."""
-        return "noise" in self.method.accepts
+        if not self.method.removes_noise:
+            return None
+        asked: Any = self.options.get("noise", "auto")
+        white_only = not self.method.takes_noise
+        return resolve(image, self.sigma, asked, region=self.noise_region, white_only=white_only)
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,28 @@ class Outcome:
         facts.append(f"{self.seconds:.1f} s")
         return f"{self.source}: {', '.join(facts)} -> {self.target}"
 
+    def decisions(self) -> list[str]:
+        """Return what was decided, and why: what the file is, its noise, how it was removed."""
+        image, method = self.image, self.job.method
+        axis = (
+            "no channels"
+            if image.channel_axis is None
+            else f"channels on axis {image.channel_axis}"
+        )
+        lines = [f"file: {image.format}, axes {image.axes}, {axis}"]
+        if self.noise is not None:
+            why = self.noise.fields.get("reasons")
+            reasons = f"; {'; '.join(why)}" if isinstance(why, list) else ""
+            found = "estimated" if self.noise.fields["estimated"] else "given"
+            lines.append(f"noise: {found}, {self.noise.detail}{reasons}")
+        options = {name: option.default for name, option in method.options.items()}
+        options |= dict(self.job.options)
+        told = ", ".join(f"{name} {value}" for name, value in options.items() if name != "noise")
+        threads = "all cores" if self.job.workers is None else f"{self.job.workers} threads"
+        lines.append(f"method: {', '.join(filter(None, [method.name, told]))}")
+        lines.append(f"run: seed {self.job.seed}, {threads}")
+        return lines
+
     def as_json(self) -> dict[str, object]:
         """Return the same for a script."""
         more = {"slices": len(self.stack), "images": self.n_images}
@@ -105,6 +129,21 @@ class Outcome:
         }
 
 
+@dataclass(frozen=True)
+class Page:
+    """A report in HTML, and what looks doubtful."""
+
+    text: str
+    warnings: Sequence[str] = ()
+
+    def save(self, out: Path) -> None:
+        """Write the page; it appears whole or not at all."""
+        from ..io import atomic_write
+
+        with atomic_write(out) as handle:
+            handle.write(self.text.encode("utf-8"))
+
+
 def denoise_file(source: Path, target: Path, job: DenoiseJob, progress: Progress | None) -> Outcome:
     """Read, make sure that the result can be written, denoise, write."""
     from .. import __version__
@@ -112,18 +151,27 @@ def denoise_file(source: Path, target: Path, job: DenoiseJob, progress: Progress
     from ..io.stacks import cut
 
     start = time.perf_counter()
+    report = progress or nobody_listens
+    report(0.0, "reading")
     images = open_file(source, job.channel_axis)
     stacks = [cut(image, job.third) for image in images]
     target.parent.mkdir(parents=True, exist_ok=True)
     check_writable(target, images)
+    work = [
+        part_of(progress, _READING + number * share, _READING + (number + 1) * share)
+        for share in [(_WRITING - _READING) / len(images)]
+        for number in range(len(images))
+    ]
     done = [
-        _denoise_image(job, image, stack, progress)
-        for image, stack in zip(images, stacks, strict=True)
+        _denoise_image(job, image, stack, own)
+        for image, stack, own in zip(images, stacks, work, strict=True)
     ]
     first = done[0]
     level = "" if first.noise is None else f", {first.noise.words}"
     note = f"symsmooth {__version__}: {job.method.name}{level}"
+    report(_WRITING, "writing")
     write_images(target, [each.image for each in done], note)
+    report(1.0, "done")
     chosen = {name: value for name, value in job.options.items() if name != "noise"}
     return Outcome(
         source, target, images[0], stacks[0], len(images), job, first.noise,
@@ -147,29 +195,40 @@ def _denoise_image(
     """Denoise one image piece by piece."""
     import numpy as np
 
-    model = find_noise(job, image, stack)
-    used = with_noise(job, model)
+    report = progress or nobody_listens
+    report(0.0, "noise")
+    model = job.find_noise(noise_estimator(image, stack))
     denoised = np.empty_like(image.pixels)
     learned: dict[str, object] = {}
     squares = 0.0
-    for number, index in enumerate(stack, start=1):
+    for number, index in enumerate(stack):
         piece = image.pixels[index]
         if not np.isfinite(piece).any():  # an empty frame stays one
             denoised[index] = piece
             continue
-        part = f"slice {number} of {len(stack)}: " if len(stack) > 1 else ""
-        report = None if progress is None else with_prefix(part, progress)
-        denoised[index], learned = apply(used, piece, stack.channel_axis, used.sigma, report)
+        denoised[index], learned = apply(
+            job, piece, stack.channel_axis, model, _slice_progress(progress, number, len(stack))
+        )
         squares += _squared_change(piece, denoised[index])
     noise, warnings = None, []
     if model is not None:
-        span = value_range(image)
+        span = value_range(image.pixels)
         noise = describe_noise(job, model, middle_slice(image, stack), span)
         removed = (squares / denoised.size) ** 0.5
         warnings = find_warnings(noise, image.pixels, span, removed, job.sigma)
     return _Done(
         replace(image, pixels=denoised), noise, learned if len(stack) == 1 else {}, warnings
     )
+
+
+def nobody_listens(fraction: float, what: str) -> None:
+    """Progress that nobody asked for."""
+
+
+def _slice_progress(progress: Progress | None, number: int, count: int) -> Progress | None:
+    """Return the callback of one slice; before the first lies the search for the noise."""
+    start, end = (_NOISE_TIME + (1 - _NOISE_TIME) * at / count for at in (number, number + 1))
+    return part_of(progress, start, end, f"slice {number + 1} of {count}: " if count > 1 else "")
 
 
 def _squared_change(before: Any, after: Any) -> float:
@@ -184,28 +243,19 @@ def _squared_change(before: Any, after: Any) -> float:
     return total
 
 
-def with_noise(job: DenoiseJob, model: NoiseModel | None) -> DenoiseJob:
-    """Return a job that is told of the noise, as a model if its method takes one, else as a level."""
-    if model is None or job.sigma is not None:
-        return job
-    if job.takes_noise:
-        return replace(job, options={**job.options, "noise": model}, noise_region=None)
-    return replace(job, sigma=cast("White", model).sigma)
-
-
 def describe_noise(
     job: DenoiseJob, model: NoiseModel, pixels: Any, span: float
 ) -> NoiseDescription:
     """Say what noise a job takes an image to have."""
     given = job.sigma is not None
-    return describe(model, pixels, span, given=given, assumed=not job.takes_noise)
+    return describe(model, pixels, span, given=given, assumed=not job.method.takes_noise)
 
 
 def apply(
     job: DenoiseJob,
     pixels: Any,
     channel_axis: int | None,
-    sigma: float | None,
+    noise: NoiseModel | None,
     progress: Progress | None,
 ) -> tuple[Any, dict[str, object]]:
     """Return the denoised pixels, and what the method chose, if it reports that."""
@@ -217,10 +267,10 @@ def apply(
     }
     method = job.method
     taken = {name: value for name, value in shared.items() if name in method.accepts}
-    arguments: dict[str, Any] = {**taken, **job.options}
+    arguments: dict[str, Any] = {**taken, **job.options, **method.noise_arguments(noise)}
     if method.fit is None or not method.reports:
-        return method.function(pixels, sigma, **arguments), {}
-    result = method.fit(pixels, sigma, **arguments)
+        return method.function(pixels, **arguments), {}
+    result = method.fit(pixels, **arguments)
     return result.image, {name: _plain(getattr(result, name)) for name in method.reports}
 
 
@@ -254,17 +304,41 @@ def describe_size(image: ImageFile, stack: Stack) -> str:
     return f"{size} {image.pixels.dtype}{channels}{cut}"
 
 
-def find_noise(job: DenoiseJob, image: ImageFile, stack: Stack) -> NoiseModel | None:
-    """Return the noise that a job is to remove: what was said, or estimated; None if it removes none."""
-    from ..noise import NoiseModel, White
+def noise_estimator(image: ImageFile, stack: Stack) -> NoiseEstimator:
+    """Return what measures the noise of an image: that of the middle slice, the level that of several."""
+    import numpy as np
 
-    if not job.method.removes_noise:
-        return None
-    if job.sigma is not None:
-        return White(job.sigma)
-    if not job.takes_noise:
-        return White(estimate_level(image, stack))
-    asked: Any = job.options.get("noise", "auto")
-    if isinstance(asked, NoiseModel):
-        return asked
-    return estimate_file_noise(image, stack, asked, job.noise_region)
+    from ..core.image import open_image
+    from ..noise import NoiseEstimator
+
+    middle = _middle_piece(image, stack)
+
+    def open_some(opened: Picture) -> Iterator[Picture]:
+        step = max(len(stack) // _MAX_ESTIMATES, 1)
+        for index in stack.pieces[step // 2 :: step]:
+            piece = image.pixels[index]
+            if index == middle:
+                yield opened
+            elif np.isfinite(piece).any():
+                yield open_image(piece, stack.channel_axis)
+
+    return NoiseEstimator(
+        lambda: open_image(image.pixels[middle], stack.channel_axis),
+        open_some if len(stack) > 1 else None,
+    )
+
+
+def middle_slice(image: ImageFile, stack: Stack) -> Any:
+    """Return the pixels of the middle slice, or of the one nearest to it that has any."""
+    return image.pixels[_middle_piece(image, stack)]
+
+
+def _middle_piece(image: ImageFile, stack: Stack) -> tuple[int | slice, ...]:
+    import numpy as np
+
+    middle = len(stack) // 2
+    outwards = sorted(range(len(stack)), key=lambda number: abs(number - middle))
+    for number in outwards:
+        if np.isfinite(image.pixels[stack.pieces[number]]).any():
+            return stack.pieces[number]
+    return stack.pieces[middle]

@@ -11,17 +11,16 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.parallel import Progress, part_of
 from .boxes import BoxPlan, picture_in
 from .cluster import connected
 from .errors import UsageError
-from .file_noise import value_range
-from .jobs import DenoiseJob, Outcome, describe_noise
-from .noise_report import NoiseDescription, find_warnings
-from .progress import Progress, with_prefix
+from .jobs import DenoiseJob, Outcome, describe_noise, nobody_listens
+from .noise_report import NoiseDescription, find_warnings, value_range
 
 if TYPE_CHECKING:
     from ..core.blocks import Box, Index
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     from ..io.stacks import Stack
 
 _LARGE = 2**28  # bytes of pixels from which an image is taken box by box
+# Fractions at which things begin, for the progress callback: boxes, and what is left after them.
+_LOOKING, _FINISHING = 0.02, 0.98
 _IN_PIECES = ("TIFF", "ZARR", "NPY")
 
 
@@ -38,9 +39,9 @@ _IN_PIECES = ("TIFF", "ZARR", "NPY")
 class BoxOptions:
     """How the boxes are done."""
 
-    resume: bool
-    scheduler: str
-    notify: Callable[[str], object]
+    resume: bool = False
+    scheduler: str = ""  # address of a dask cluster
+    notify: Callable[[str], object] = str  # told what the user may want to know meanwhile
 
 
 @contextmanager
@@ -82,23 +83,26 @@ def denoise_boxes(
     image, stack = _like(source, job)
     target.parent.mkdir(parents=True, exist_ok=True)
     check_writable(target, image)
+    report = progress or nobody_listens
+    report(0.0, "looking at the whole")
     with connected(how.scheduler) as client:
         plan = _plan(source, target, image, stack, job, bool(how.scheduler))
-        noise = plan.stats.noise
+        found, warnings = _describe_noise(plan, job)
+        told = "" if found is None else f", {found.words}"
         with create_target(
             target.resolve(), source, resume=how.resume, keep=True, key=plan.key
         ) as result:
             boxes = plan.grid.indices
             todo = [index for index in boxes if not result.is_done(plan.grid.inner(index))]
             with _reporting_kept_boxes(result, len(boxes), how):
+                callback = part_of(progress, _LOOKING, _FINISHING)
                 if client is None:
-                    _run_here(plan, result, todo, progress)
+                    _run_here(plan, result, todo, callback)
                 else:
-                    client.run(plan, result, todo, progress)
-                result.finish(
-                    f"symsmooth {__version__}: {job.method.name}, noise {noise}, in boxes"
-                )
-    found, warnings = _describe_noise(plan, job)
+                    client.run(plan, result, todo, callback)
+                report(_FINISHING, "finishing")
+                result.finish(f"symsmooth {__version__}: {job.method.name}{told}, in boxes")
+    report(1.0, "done")
     chosen = {name: value for name, value in job.options.items() if name != "noise"}
     parameters = {**chosen, "boxes": len(boxes)}
     seconds = time.perf_counter() - begun
@@ -107,15 +111,11 @@ def denoise_boxes(
 
 def _describe_noise(plan: BoxPlan, job: DenoiseJob) -> tuple[NoiseDescription | None, list[str]]:
     """Say what noise was found in the windows that were looked at, and what is doubtful."""
-    from ..io import ImageFile
-    from ..noise import NoiseModel, White
-
-    if not job.method.removes_noise:
-        return None, []
     noise, pixels = plan.stats.noise, plan.stats.sample.original
-    model = noise if isinstance(noise, NoiseModel) else White(float(noise))
-    span = value_range(ImageFile(pixels, None, None, "NPY"))
-    found = describe_noise(job, model, pixels, span)
+    if noise is None:
+        return None, []
+    span = value_range(pixels)
+    found = describe_noise(job, noise, pixels, span)
     return found, find_warnings(found, pixels, span, found.level, job.sigma)
 
 
@@ -173,13 +173,11 @@ def _plan(
         options["workers"] = job.workers or (1 if remote else None)
     grid = make_grid(source.shape, chunks, spatial, joint)
     task = BlockTask(job.method, options, stack.channel_axis, job.seed, job.sigma)
-    if not job.method.removes_noise:
-        task = replace(task, sigma=0.0)
     colours = slice(None, -1) if _has_alpha(source) else slice(None)
     stats = _survey(source, task, spatial, plain, colours)
     key = {
         "version": __version__, "method": job.method.name, "options": repr(sorted(job.options.items())),
-        "noise": str(stats.noise), "seed": job.seed, "input": _state(source.path),
+        "sigma": job.sigma, "noise": str(stats.noise), "seed": job.seed, "input": _state(source.path),
         "grid": [grid.edges, grid.halo], "axes": [plain, joint],
     }  # fmt: skip
     return BoxPlan(source, task, stats, grid, plain, colours, json.dumps(key))
@@ -229,8 +227,9 @@ def _run_here(plan: BoxPlan, target: Target, todo: list[Index], progress: Progre
     for index in todo:
         for other in neighbours(index):
             if other not in kept:
+                start, end = begun / total, (begun + 1) / total
                 begun += 1
-                report = progress and with_prefix(f"box {begun} of {total}: ", progress)
+                report = part_of(progress, start, end, f"box {begun} of {total}: ")
                 kept[other] = plan.outer(other, report)
         plan.write(target, index, [kept[other] for other in neighbours(index)])
         for other in neighbours(index):

@@ -158,3 +158,13 @@ def _why(known: Any) -> str:
         f", {share:.0%} of the pixels are exactly {value:g} (empty or saturated: no noise is seen "
         "there, so cut such parts away)"
     )
+
+
+def value_range(pixels: Any) -> float:
+    """Return how far apart pixels can be: by dtype in 8 and 16 bits, else between the extremes."""
+    import numpy as np
+
+    if pixels.dtype in (np.uint8, np.uint16):
+        return float(np.iinfo(pixels.dtype).max)
+    finite = pixels[np.isfinite(pixels)].astype(np.float64)
+    return float(np.ptp(finite)) if finite.size else 0.0

@@ -1,19 +1,97 @@
-"""One file, from name to name: read whole if it is small, else box by box."""
+"""The only way in: a job, and what came of it."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import overload
 
-from .jobs import DenoiseJob, Outcome, denoise_file
+from ..core.parallel import Progress, default_workers, stop_when
+from .batch import Shares, in_order
+from .compare import CompareJob, compare
+from .explain import ExplainJob, explain
+from .jobs import DenoiseJob, Outcome, Page, denoise_file
 from .large import BoxOptions, denoise_boxes, open_large
-from .progress import Progress
 
 
-def run(
-    source: Path, target: Path, job: DenoiseJob, progress: Progress | None, boxes: BoxOptions
-) -> Outcome:
-    """Denoise a file and write the result; say what was done."""
-    with open_large(source, target, boxes.scheduler) as opened:
+@dataclass(frozen=True)
+class FileJob:
+    """One file, from name to name: read whole if it is small, else box by box."""
+
+    source: Path
+    target: Path
+    how: DenoiseJob
+    boxes: BoxOptions = field(default_factory=BoxOptions)
+
+
+@dataclass(frozen=True)
+class BatchJob:
+    """Many files, one after the other or several at a time."""
+
+    targets: Mapping[Path, Path]  # by their sources
+    how: DenoiseJob
+    boxes: BoxOptions = field(default_factory=BoxOptions)
+    at_a_time: int = 1
+
+
+Job = FileJob | BatchJob | CompareJob | ExplainJob
+Results = Iterator[tuple[Path, Outcome | Exception]]
+
+
+@overload
+def run(job: FileJob, progress: Progress | None = None) -> Outcome: ...
+@overload
+def run(job: BatchJob, progress: Progress | None = None) -> Results: ...
+@overload
+def run(job: CompareJob | ExplainJob, progress: Progress | None = None) -> Page: ...
+def run(job: Job, progress: Progress | None = None) -> Outcome | Page | Results:
+    """Do a job.
+
+    Parameters
+    ----------
+    job : FileJob, BatchJob, CompareJob or ExplainJob
+    progress : callable or None
+        Told how far it is; an exception that it raises ends the work.
+
+    Returns
+    -------
+    Outcome, Page, or for a batch an iterator
+        Of a batch: each source in order, with its outcome or the exception that came instead.
+    """
+    if isinstance(job, FileJob):
+        return _denoise(job, progress)
+    if isinstance(job, BatchJob):
+        return _denoise_all(job, progress)
+    if isinstance(job, CompareJob):
+        return compare(job, progress)
+    return explain(job, progress)
+
+
+def _denoise(job: FileJob, progress: Progress | None) -> Outcome:
+    with open_large(job.source, job.target, job.boxes.scheduler) as opened:
         if opened is None:
-            return denoise_file(source, target, job, progress)
-        return denoise_boxes(opened, target, job, progress, boxes)
+            return denoise_file(job.source, job.target, job.how, progress)
+        return denoise_boxes(opened, job.target, job.how, progress, job.boxes)
+
+
+def _denoise_all(job: BatchJob, progress: Progress | None) -> Results:
+    sources = list(job.targets)
+    at_a_time = min(job.at_a_time, max(len(sources), 1))
+    how = job.how
+    if how.workers is None and at_a_time > 1:
+        how = replace(how, workers=max(default_workers() // at_a_time, 1))
+    stop = threading.Event()
+    shares = Shares(sources, progress)
+
+    def denoise(source: Path) -> Outcome:
+        callback = shares.callback(source)
+        if at_a_time > 1:
+            callback = stop_when(stop, callback)
+        try:
+            return _denoise(FileJob(source, job.targets[source], how, job.boxes), callback)
+        finally:
+            shares.end(source)
+
+    return in_order(sources, denoise, at_a_time, stop)

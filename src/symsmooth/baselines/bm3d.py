@@ -18,6 +18,7 @@ from .groups import Search, filter_groups, from_planes, to_planes, whole_patches
 from .transforms import bior15, dct, kaiser
 
 _BETA = 2.0  # of the Kaiser window
+_FIRST_STEP = 0.25  # of the time, for the progress callback
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def denoise_bm3d(
     workers : int or None
         Threads; None takes all cores.
     progress : callable or None
-        Called as ``progress(stage, done, total)``.
+        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
 
     Returns
     -------
@@ -104,7 +105,8 @@ def denoise_bm3d(
     noisy = to_planes(noisy, min_side)
     with Pool(workers, progress) as pool:
         whole = whole_patches(picture, steps.first.side, min_side)
-        pilot = hard_threshold(noisy, whole, steps.first, steps.threshold, pool)
+        with pool.part(_FIRST_STEP):
+            pilot = hard_threshold(noisy, whole, steps.first, steps.threshold, pool)
         whole = whole_patches(picture, steps.second.side, min_side)
         denoised = wiener(noisy, pilot, whole, steps.second, steps.noise, pool)
     denoised = from_planes(denoised * np.float32(sigma), picture.spatial)

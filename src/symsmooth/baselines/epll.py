@@ -25,6 +25,7 @@ _PATCHES_PER_COMPONENT = 150
 _MAX_COMPONENTS = 100
 _MAX_PATCHES = 60_000  # that a mixture is learned from
 _EM_STEPS = 20
+_PILOT_TIME, _LEARNING = 0.1, 0.9  # of the time that is left, for the progress callback
 _FLOOR = 1.0 / 56.0  # of learned eigenvalues' roots, in units of the picture's contrast
 
 
@@ -67,7 +68,7 @@ def denoise_epll(
     workers : int or None
         Threads; None takes all cores.
     progress : callable or None
-        Called as ``progress(stage, done, total)``.
+        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
 
     Returns
     -------
@@ -110,23 +111,24 @@ def denoise_epll(
     spread = contrast(mix(picture.scene.noisy, transform)[..., 0], sigma) * sigma
     with Pool(workers, progress) as pool:
         if isinstance(prior, str) and prior == "pilot":
-            learned_from = _pilot(picture, sigma, pool)
+            learned_from = _pilot(picture, sigma, pool)  # a small part of the time
         if learned_from is None:
             priors = [natural_prior().scaled(spread / NATURAL_CONTRAST)] * noisy.shape[-1]
         else:
             side = patch_size or _LEARNED_SIDE
             floor = (_FLOOR * spread) ** 2
             guide = mix(learned_from, transform)
-            priors = [
-                learn(guide[..., c], side, n_components, floor, generator, pool)
-                for c in range(noisy.shape[-1])
-            ]
+            with pool.part(_LEARNING):
+                priors = [
+                    learn(guide[..., c], side, n_components, floor, generator, pool)
+                    for c in pool.parts(range(noisy.shape[-1]))
+                ]
         denoised = np.empty_like(noisy)
-        for at in np.ndindex(*picture.spatial[:-2]):
-            for c, own in enumerate(priors):
-                denoised[(*at, ..., c)] = solve(
-                    noisy[(*at, ..., c)], picture.observed[at], sigma, own, pool
-                )
+        for *at, c in pool.parts(np.ndindex(*picture.spatial[:-2], noisy.shape[-1])):
+            place = tuple(at)
+            denoised[(*place, ..., c)] = solve(
+                noisy[(*place, ..., c)], picture.observed[place], sigma, priors[c], pool
+            )
     return picture.restore(mix(denoised, transform.T))
 
 
@@ -139,6 +141,7 @@ def solve(noisy: Float, observed: Float, sigma: float, prior: PatchPrior, pool: 
         np.float32(_FIDELITY) * covered * observed
     )  # lambda sigma^2; missing pixels have none
     clean = noisy
+    pool.expect(len(_BETAS))
     for number, beta in enumerate(_BETAS, start=1):
         model = NoisyPrior(prior, sigma**2 / beta)
         total = filter_patches(
@@ -173,6 +176,7 @@ def learn(
     if n_components is None:
         n_components = min(_MAX_COMPONENTS, max(1, len(patches) // _PATCHES_PER_COMPONENT))
     prior = first_prior(patches, n_components, floor, rng)
+    pool.expect(_EM_STEPS)
     for _ in range(_EM_STEPS):
         prior, _ = em_step(patches, prior, floor, pool)
     return prior
@@ -214,5 +218,5 @@ def _pilot(picture: Picture, sigma: float, pool: Pool) -> Float:
     return denoise_bm3d(
         picture.noisy, sigma, channel_axis=-1,
         mask=picture.mask,
-        workers=pool.workers, progress=pool.progress,
+        workers=pool.workers, progress=pool.nested(_PILOT_TIME),
     )  # fmt: skip

@@ -28,6 +28,7 @@ _PILOT_SPREAD = 0.65  # h_r of the pilot's NLM = this * sigma * sqrt(d)
 _SPREAD = 0.6  # h_r of the weights = this * sigma * sqrt(d)
 _POWERS = (2.0 ** np.arange(-2.0, 2.25, 0.5)).astype(np.float32)  # k
 _BATCH = 32  # blocks computed at once
+_PILOT_TIME = 0.02  # of all, for the progress callback
 
 
 class _Scale(NamedTuple):
@@ -78,7 +79,7 @@ def denoise_glide(
     workers : int or None
         Threads; None takes all cores.
     progress : callable or None
-        Called as ``progress(stage, done, total)``.
+        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
 
     Returns
     -------
@@ -121,7 +122,8 @@ def denoise_glide(
     transform = decorrelate(picture.scene.noisy, sigma)
     spread = sigma * (patch_size**n_dims * len(transform)) ** 0.5
     with Pool(workers, progress) as pool:
-        pilot = _pilot(picture, patch_size, _PILOT_SPREAD * spread, pool)
+        with pool.part(_PILOT_TIME):
+            pilot = _pilot(picture, patch_size, _PILOT_SPREAD * spread, pool)
         noisy, pilot = mix(picture.noisy, transform), mix(pilot, transform)
         features = whiten(pilot, patch_size, _SCALES[n_dims].h_s, _SPREAD * spread)
         denoised = _in_blocks(noisy, pilot, features, picture.observed, sigma, samples, pool)

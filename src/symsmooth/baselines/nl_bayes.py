@@ -62,7 +62,7 @@ def denoise_nl_bayes(
     workers : int or None
         Threads; None takes all cores.
     progress : callable or None
-        Called as ``progress(stage, done, total)``.
+        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
 
     Returns
     -------
@@ -103,7 +103,8 @@ def denoise_nl_bayes(
     noisy = to_planes(mix(picture.noisy, transform), min_side) / np.float32(sigma)
     with Pool(workers, progress) as pool:
         whole = whole_patches(picture, steps.first.side, min_side)
-        pilot = first_estimate(noisy, whole, steps.first, pool)
+        with pool.part(0.5):
+            pilot = first_estimate(noisy, whole, steps.first, pool)
         whole = whole_patches(picture, steps.second.side, min_side)
         denoised = second_estimate(noisy, pilot, whole, steps.second, pool)
     denoised = from_planes(denoised * np.float32(sigma), picture.spatial)

@@ -59,7 +59,7 @@ def denoise_ple(
     workers : int or None
         Threads; None takes all cores.
     progress : callable or None
-        Called as ``progress(stage, done, total)``.
+        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
 
     Returns
     -------

@@ -15,6 +15,7 @@ import typer
 
 from .console import error_message, print_error, print_stopped
 from .files import denoise, noise
+from .method_options import MethodCommand
 from .methods import methods
 from .pages import compare, demo, explain
 from .reproduce import reproduce
@@ -24,11 +25,10 @@ _TYPER_ERROR: type[BaseException] = typer.BadParameter.__mro__[1]  # UsageError,
 
 app = typer.Typer(
     help="Denoise images without training.",
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
-app.command(context_settings={"ignore_unknown_options": True})(denoise)
+app.command(cls=MethodCommand, context_settings={"ignore_unknown_options": True})(denoise)
 for _command in (noise, methods, demo, compare, explain, serve, reproduce):
     app.command()(_command)
 
@@ -36,7 +36,7 @@ for _command in (noise, methods, demo, compare, explain, serve, reproduce):
 def main() -> None:
     """Run the command line; every error is one line, never a traceback."""
     try:
-        code = app(standalone_mode=False) or 0
+        code = app(standalone_mode=False, prog_name="symsmooth") or 0
     except (KeyboardInterrupt, typer.Abort):
         code = print_stopped()
     except _TYPER_ERROR as error:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import typer
 
 from ..app.errors import UsageError
-from ..app.progress import Progress
+
+_KNOWN = 0.03  # of the work must be done before it is said how long the rest takes
 
 
 @contextmanager
@@ -27,25 +29,61 @@ def handling_errors(as_json: bool = False) -> Iterator[None]:
         raise typer.Exit(print_stopped()) from error
 
 
-@contextmanager
-def progress_bar(label: str, show: bool) -> Iterator[Progress | None]:
-    """Give a callback that draws a bar on stderr, gone when the work is; None if not shown."""
-    if not show:
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
+class ProgressBar:
+    """A bar on stderr: how much is done, what is being done, and the time that is left."""
 
-    columns = (TextColumn("{task.description}", markup=False), BarColumn())
-    numbers = (TaskProgressColumn(), TimeElapsedColumn())
-    with Bar(*columns, *numbers, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None)
+    def __init__(self, label: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+        from rich.progress import Progress as Bar
 
-        def advance(stage: str, done: int, total: int) -> None:
-            bar.update(task, description=f"{label}: {stage}", completed=done, total=total)
+        columns = (TextColumn("{task.description}", markup=False), BarColumn())
+        left = TextColumn("{task.fields[left]}", markup=False)
+        console = Console(stderr=True)
+        self._bar = Bar(*columns, TaskProgressColumn(), left, console=console, transient=True)
+        self._label, self._begun = label, time.monotonic()
+        self._task = self._bar.add_task(label, total=1.0, left="")
 
-        yield advance
+    def __call__(self, fraction: float, what: str) -> None:
+        """Show how far the work is."""
+        left = time_left(fraction, time.monotonic() - self._begun)
+        named = f"{self._label}: {what}" if self._label else what
+        self._bar.update(self._task, description=named, completed=fraction, left=left)
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Take the bar away while something is printed."""
+        self._bar.stop()
+        yield
+        self._bar.start()
+
+    def __enter__(self) -> ProgressBar:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+
+def progress_bar(label: str, show: bool) -> AbstractContextManager[ProgressBar | None]:
+    """Give a progress callback that draws a bar, gone when the work is; None if not shown."""
+    return ProgressBar(label) if show else nullcontext()
+
+
+def time_left(fraction: float, seconds: float) -> str:
+    """Return how long it will take, in words; nothing before that can be known.
+
+    Examples
+    --------
+    >>> time_left(0.25, 60.0)
+    '3:00 left'
+    """
+    if fraction < _KNOWN or seconds < 1.0:
+        return ""
+    minutes, rest = divmod(round(seconds * (1 - fraction) / fraction), 60)
+    hours, minutes = divmod(minutes, 60)
+    clock = f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return f"{clock} left"
 
 
 def print_stopped() -> int:
@@ -78,6 +116,12 @@ def error_message(error: Exception, source: Path | None = None) -> str:
         text = f"{type(error).__name__}: {text}"
     named = source is None or text.startswith(str(source))
     return text if named else f"{source}: {text}"
+
+
+def echo_lines(lines: Iterable[str]) -> None:
+    """Print lines."""
+    for line in lines:
+        echo(line)
 
 
 def echo(text: str, *, err: bool = False) -> None:

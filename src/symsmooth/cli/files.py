@@ -5,21 +5,50 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..app import batch, jobs
-from ..app.file_noise import estimate_file_noise, middle_slice, value_range
 from ..app.large import BoxOptions
-from ..app.noise_report import describe
-from ..app.progress import cancel_on, share_of_cores
-from ..app.run import run
-from .arguments import AsJson, Axis, Inputs, Out, Overwrite, Verbose, check_sigma
-from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
+from ..app.noise_report import describe, value_range
+from ..app.run import BatchJob, run
+from .arguments import (
+    AsJson,
+    Axis,
+    Format,
+    Inputs,
+    Jobs,
+    MethodName,
+    NoiseFrom,
+    Out,
+    Overwrite,
+    Quiet,
+    Resume,
+    Scheduler,
+    Seed,
+    Sigma,
+    Slices,
+    Time,
+    Verbose,
+    Volume,
+    Workers,
+    check_sigma,
+)
+from .console import (
+    echo,
+    echo_lines,
+    error_message,
+    handling_errors,
+    print_error,
+    print_warning,
+    progress_bar,
+)
+from .method_options import given_options
 from .options import (
     find_method,
     parse_channel_axis,
@@ -28,82 +57,96 @@ from .options import (
     parse_third_axis,
     split_arguments,
 )
+from .streams import Streams, opened_streams
 
 if TYPE_CHECKING:
     from ..io import ImageFile
 
 
 def denoise(
+    context: typer.Context,
     inputs: Inputs,
-    out: Out,
-    method: Annotated[str, typer.Option(help="One of `symsmooth methods`; else the best.")] = "",
-    sigma: Annotated[
-        float | None, typer.Option(help="Noise level in the image's units; else estimated.")
-    ] = None,
-    noise_from: Annotated[
-        str,
-        typer.Option(metavar="X,Y,W,H", help="A rectangle of flat ground: its noise is removed."),
-    ] = "",
+    out: Out = "",
+    method: MethodName = "",
+    sigma: Sigma = None,
+    noise_from: NoiseFrom = "",
     channel_axis: Axis = "auto",
-    volume: Annotated[
-        bool, typer.Option("--volume", help="A stack is a volume: denoise it in 3-D.")
-    ] = False,
-    slices: Annotated[
-        bool, typer.Option("--slices", help="A volume is a stack: denoise it slice by slice.")
-    ] = False,
-    time: Annotated[
-        bool, typer.Option("--time", help="Time is the third dimension of a series.")
-    ] = False,
-    n_jobs: Annotated[int, typer.Option("--jobs", min=1, help="Files at a time.")] = 1,
-    workers: Annotated[int | None, typer.Option(min=1, help="Threads; else all cores.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
+    volume: Volume = False,
+    slices: Slices = False,
+    time: Time = False,
+    format: Format = "",
+    n_jobs: Jobs = 1,
+    workers: Workers = None,
+    seed: Seed = 0,
     as_json: AsJson = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print errors only.")] = False,
+    quiet: Quiet = False,
     verbose: Verbose = False,
     overwrite: Overwrite = False,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Skip files whose output exists; go on with a large one."),
-    ] = False,
-    scheduler: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="A dask cluster to work on, tcp://HOST:PORT.")
-    ] = "",
+    resume: Resume = False,
+    scheduler: Scheduler = "",
 ) -> None:
-    """Denoise files.  Takes the method's own options too, such as --n-clusters 300.
+    """Denoise files.  Takes the options of methods too, such as --quality fast.
 
     IN may be a pattern in quotes, such as 'folder/**/*.tif': the folders are kept below OUT.
+    A single - reads standard input, and with -o - the result goes to standard output.
     """
     with handling_errors(as_json):
-        names, given = split_arguments(inputs)
+        names, unknown = split_arguments(inputs)
+        out = out or ("-" if names == ["-"] else "")
         check_sigma(sigma)
         axis = parse_channel_axis(channel_axis)
         chosen = find_method(method)
-        options = parse_options(chosen, given)
+        options = parse_options(chosen, given_options(context) | unknown)
         third = parse_third_axis(volume, slices, time)
         region = parse_region(noise_from)
-        job = jobs.DenoiseJob(chosen, options, sigma, axis, workers, seed, third, region)
-        plan = batch.plan_outputs(names, out, overwrite, resume)
-        job = replace(job, workers=share_of_cores(workers, min(n_jobs, len(plan.targets))))
-        show_bar = sys.stderr.isatty() and not (as_json or quiet) and n_jobs == 1
-        stop = threading.Event()
+        how = jobs.DenoiseJob(chosen, options, sigma, axis, workers, seed, third, region)
+        with opened_streams(names, out, format) as streams:
+            plan = batch.plan_outputs(streams.names, streams.out, overwrite, resume)
+            printing = _Printing(as_json, quiet, verbose, streams)
+            if plan.done:
+                total = len(plan.done) + len(plan.targets)
+                printing.notify(f"skipped {len(plan.done)} of {total} files: their output exists")
+            boxes = BoxOptions(resume, scheduler, printing.notify)
+            with progress_bar("", sys.stderr.isatty() and not (as_json or quiet)) as bar:
+                results = run(BatchJob(plan.targets, how, boxes, n_jobs), bar)
+                _print_in_order(results, printing, nullcontext if bar is None else bar.pause)
 
-        def notify(text: str) -> None:
-            if not quiet:
-                echo(f"symsmooth: {text}", err=True)
 
-        def work_on(source: Path) -> list[str]:
-            with progress_bar(source.name, show_bar) as progress:
-                callback = cancel_on(stop, progress) if n_jobs > 1 else progress
-                boxes = BoxOptions(resume, scheduler, notify)
-                outcome = run(source, plan.targets[source], job, callback, boxes)
-            for warning in () if quiet else outcome.warnings:
-                print_warning(f"{source}: {warning}")
-            return [json.dumps(outcome.as_json()) if as_json else outcome.as_line(verbose)]
+@dataclass(frozen=True)
+class _Printing:
+    """How results are printed; where standard output is the picture's, on standard error."""
 
-        if plan.done:
-            total = len(plan.done) + len(plan.targets)
-            notify(f"skipped {len(plan.done)} of {total} files: their output exists")
-        _for_each(list(plan.targets), work_on, as_json, quiet and not as_json, n_jobs, stop)
+    as_json: bool
+    quiet: bool = False
+    verbose: bool = False
+    streams: Streams = field(default_factory=lambda: Streams([], ""))
+
+    def notify(self, text: str) -> None:
+        """Print what may be of interest meanwhile."""
+        if not self.quiet:
+            echo(f"symsmooth: {self.streams.shown(text)}", err=True)
+
+    def result(self, source: Path, result: jobs.Outcome | list[str]) -> None:
+        """Print lines, or what was done to a file and what is doubtful about it."""
+        if isinstance(result, list):
+            echo_lines(result)
+            return
+        outcome = self.streams.renamed(result)
+        for warning in () if self.quiet else outcome.warnings:
+            print_warning(f"{self.streams.shown(str(source))}: {warning}")
+        if self.as_json:
+            echo(json.dumps(outcome.as_json()), err=self.streams.writes)
+        elif not self.quiet:
+            echo(outcome.as_line(self.verbose), err=self.streams.writes)
+            for decision in outcome.decisions() if self.verbose else ():
+                echo(f"  {decision}", err=self.streams.writes)
+
+    def failure(self, source: Path, error: Exception) -> str:
+        """Return what went wrong; as JSON it is printed in its place among the others."""
+        message = self.streams.shown(error_message(error, source))
+        if self.as_json:
+            print_error(message, 1, True, source)
+        return message
 
 
 def noise(
@@ -113,20 +156,23 @@ def noise(
     with handling_errors(as_json):
         axis = parse_channel_axis(channel_axis)
 
-        def work_on(source: Path) -> list[str]:
+        def answer(source: Path) -> list[str]:
             images = jobs.open_file(source, axis)
             return [_noise_line(source, image, as_json, verbose) for image in images]
 
-        _for_each([path for name in inputs for path, _ in batch.expand(name)], work_on, as_json)
+        sources = [path for name in inputs for path, _ in batch.expand(name)]
+        answers = batch.in_order(sources, answer, 1, threading.Event())
+        _print_in_order(answers, _Printing(as_json))
 
 
 def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) -> str:
     """Return what is told of the noise of one image: what `denoise` takes it to be."""
     from ..io.stacks import cut
+    from ..noise import resolve
 
-    stack = cut(image)
-    model, span = estimate_file_noise(image, stack), value_range(image)
-    pixels = middle_slice(image, stack)
+    stack, span = cut(image), value_range(image.pixels)
+    model = resolve(jobs.noise_estimator(image, stack))
+    pixels = jobs.middle_slice(image, stack)
     found = describe(model, pixels, span, given=False, assumed=False)
     percent = 100 * found.level / span if span else 0.0
     if as_json:
@@ -145,25 +191,20 @@ def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) ->
     return f"{source}: {size}, {found.words} ({percent:.3g} %){detail}{why}"
 
 
-def _for_each(
-    sources: Sequence[Path],
-    work_on: Callable[[Path], list[str]],
-    as_json: bool,
-    quiet: bool = False,
-    jobs: int = 1,
-    stop: threading.Event | None = None,
+def _print_in_order(
+    results: Iterator[tuple[Path, Any]],
+    printing: _Printing,
+    pause: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> None:
-    """Do the files in order; tell of those that failed at the end, and exit with 1."""
+    """Print results as they come; tell of those that failed at the end, and exit with 1."""
     failures = []
-    for source, outcome in batch.run(sources, work_on, jobs, stop or threading.Event()):
-        if isinstance(outcome, Exception):
-            if as_json:  # in its place among the others
-                print_error(error_message(outcome, source), 1, as_json, source)
-            failures.append(error_message(outcome, source))
-            continue
-        for line in outcome if not quiet else []:
-            echo(line)
-    for failure in failures if not as_json else []:
+    for source, result in results:
+        with pause():
+            if isinstance(result, Exception):
+                failures.append(printing.failure(source, result))
+            else:
+                printing.result(source, result)
+    for failure in failures if not printing.as_json else []:
         print_error(failure, 1)
     if failures:
         raise typer.Exit(1)

@@ -9,8 +9,7 @@ from ..app.errors import UsageError
 
 if TYPE_CHECKING:
     from ..app.compare import MethodChoice
-    from ..app.file_noise import Region
-    from ..app.jobs import ChannelAxis
+    from ..app.jobs import ChannelAxis, Region
     from ..io.stacks import Third
     from ..methods import Method
 

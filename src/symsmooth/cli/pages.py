@@ -10,11 +10,14 @@ from typing import Annotated
 
 import typer
 
-from ..app import compare as comparing
-from ..app import explain as explaining
+from ..app.compare import CompareJob, check_target
 from ..app.errors import UsageError
+from ..app.explain import ExplainJob
+from ..app.jobs import Page as HtmlPage
+from ..app.run import run
 from .arguments import Axis, OneFile, Overwrite, Page, Seed, Sigma, Slice, Workers, check_sigma
 from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
+from .method_options import complete_methods
 from .options import parse_channel_axis, parse_methods
 
 DEMO_FOLDER = Path("symsmooth-demo")
@@ -34,8 +37,8 @@ def demo(
         if present and not overwrite and out != DEMO_FOLDER:
             raise UsageError(f"{out / present[0]} exists; give --overwrite or another -o")
         try:
-            with progress_bar("demo", sys.stderr.isatty()) as progress:
-                panels = run_demo(out, progress)
+            with progress_bar("demo", sys.stderr.isatty()) as bar:
+                panels = run_demo(out, bar)
         except Exception as error:
             raise typer.Exit(print_error(error_message(error), 1)) from error
         for panel in panels:
@@ -51,7 +54,12 @@ def compare(
         Path | None, typer.Option(metavar="CLEAN", help="The picture without noise, if known.")
     ] = None,
     methods: Annotated[
-        str, typer.Option(metavar="A,B,...", help="Such as denoise:fast,nlm:sinkhorn-iters=1,bm3d.")
+        str,
+        typer.Option(
+            metavar="A,B,...",
+            help="Such as denoise:fast,nlm:sinkhorn-iters=1,bm3d.",
+            autocompletion=complete_methods,
+        ),
     ] = "",
     sigma: Sigma = None,
     channel_axis: Axis = "auto",
@@ -64,12 +72,10 @@ def compare(
     with _writing_a_page(out, sigma, overwrite):
         asked = parse_methods(methods)
         axis = parse_channel_axis(channel_axis)
-        with progress_bar(source.name, sys.stderr.isatty()) as progress:
-            text = comparing.compare(
-                source, reference, asked, sigma=sigma, channel_axis=axis, piece=piece,
-                workers=workers, seed=seed, progress=progress, warn=print_warning,
-            )  # fmt: skip
-        comparing.save(out, text)
+        with progress_bar(source.name, sys.stderr.isatty()) as bar:
+            job = CompareJob(source, asked, reference, sigma, axis, piece, workers, seed)
+            page = run(job, bar)
+        _save(page, out)
 
 
 def explain(
@@ -94,12 +100,15 @@ def explain(
     with _writing_a_page(out, sigma, overwrite):
         require_matplotlib()
         axis = parse_channel_axis(channel_axis)
-        with progress_bar(source.name, sys.stderr.isatty()) as progress:
-            text = explaining.explain(
-                source, sigma=sigma, channel_axis=axis, piece=piece, side=side,
-                workers=workers, seed=seed, progress=progress, warn=print_warning,
-            )  # fmt: skip
-        comparing.save(out, text)
+        with progress_bar(source.name, sys.stderr.isatty()) as bar:
+            page = run(ExplainJob(source, sigma, axis, piece, side, workers, seed), bar)
+        _save(page, out)
+
+
+def _save(page: HtmlPage, out: Path) -> None:
+    for warning in page.warnings:
+        print_warning(warning)
+    page.save(out)
 
 
 @contextmanager
@@ -107,7 +116,7 @@ def _writing_a_page(out: Path, sigma: float | None, overwrite: bool) -> Iterator
     """Check what is asked for; whatever goes wrong is one line; tell where the page is."""
     with handling_errors():
         check_sigma(sigma)
-        comparing.check_target(out, overwrite)
+        check_target(out, overwrite)
         try:
             yield
         except UsageError:

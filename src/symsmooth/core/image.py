@@ -120,13 +120,10 @@ class Picture:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """A piece of a larger image, to be denoised as it would be there: an array that knows the whole."""
+    """A piece of a larger image, to be denoised as it would be there."""
 
     pixels: Array
     whole: Picture  # or a sample of it, with as many spatial axes
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return np.array(self.pixels, dtype, copy=copy)
 
 
 def add_change(pixels: Array, change: Array) -> Array:
@@ -172,12 +169,12 @@ def open_image(
             f"image is the name of a file, {os.fspath(image)!r}; read it first, e.g. with "
             f"imageio.v3.imread, or use the command: symsmooth denoise {os.fspath(image)} -o OUT"
         )
-    array, wrap = unwrap(image)
+    whole = image.whole if isinstance(image, Piece) else None
+    array, wrap = unwrap(image.pixels if isinstance(image, Piece) else image)
     pixels = _check_pixels(array)
     axis = find_channel_axis(image, pixels.shape, channel_axis)
     pixels = _channels_last(pixels, axis)
     missing = _find_missing(array, pixels, axis, mask)
-    whole = array.whole if isinstance(array, Piece) else None
     offset, scale = _units(pixels, missing) if whole is None else (whole.offset, whole.scale)
     work: Any = np.float64
     if pixels.dtype.itemsize <= 2 or pixels.dtype == np.float32:

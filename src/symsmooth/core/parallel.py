@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
 from types import TracebackType
 from typing import Any, TypeVar
@@ -19,7 +20,7 @@ from typing import Any, TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-Progress = Callable[[str, int, int], object]  # what is being done, pieces done, pieces in all
+Progress = Callable[[float, str], object]  # how much of all is done, 0 to 1, and what is being done
 
 
 @lru_cache(maxsize=1)
@@ -93,11 +94,30 @@ def stop_when(event: threading.Event, progress: Progress | None = None) -> Progr
     symsmooth.core.parallel.Cancelled: stopped during weights
     """
 
-    def report(stage: str, done: int, total: int) -> None:
+    def report(fraction: float, what: str) -> None:
         if event.is_set():
-            raise Cancelled(f"stopped during {stage}")
+            raise Cancelled(f"stopped during {what}")
         if progress is not None:
-            progress(stage, done, total)
+            progress(fraction, what)
+
+    return report
+
+
+def part_of(
+    progress: Progress | None, start: float, end: float, prefix: str = ""
+) -> Progress | None:
+    """Return a callback for the part of the work that lies between two fractions of all of it.
+
+    Examples
+    --------
+    >>> part_of(print, 0.5, 1.0, "slice 2 of 2: ")(0.5, "weights")
+    0.75 slice 2 of 2: weights
+    """
+    if progress is None:
+        return None
+
+    def report(fraction: float, what: str) -> None:
+        progress(min(start + (end - start) * fraction, end), prefix + what)
 
     return report
 
@@ -105,12 +125,16 @@ def stop_when(event: threading.Event, progress: Progress | None = None) -> Progr
 class Pool:
     """Worker threads for one call, with its progress callback; a context manager that may nest.
 
+    How far the work is, is one fraction of all of it: it never falls, and is 1 when the outermost ``with``
+    ends.  Work is divided by :meth:`part`, :meth:`parts` and :meth:`expect`, by what it costs; these are
+    guesses about time, and what they leave out is made up for at the end of a part.
+
     Parameters
     ----------
     workers : int or None
         Number of threads; None takes all cores the process may use.
     progress : callable or None
-        Called as ``progress(stage, done, total)`` from the calling thread.  An exception raised
+        Called as ``progress(fraction, what)`` from the calling thread.  An exception raised
         by it ends the work and reaches the caller, as Ctrl-C does.
     """
 
@@ -119,17 +143,21 @@ class Pool:
             raise ValueError(f"workers must be at least 1, got {workers}; use None for all cores")
         if progress is not None and not callable(progress):
             raise TypeError(
-                "progress must be a function that is called as progress(stage, done, total), "
+                "progress must be a function that is called as progress(fraction, what), "
                 f"got {progress!r}; use None for none"
             )
         self.workers = default_workers() if workers is None else int(workers)
         self.progress = progress
-        self.prefix = ""  # what the stages that follow are a part of: "block 2 of 4: "
+        self._done, self._end = 0.0, 1.0  # of all: what is done, and where the current part ends
+        self._maps_left = 1  # in the current part
+        self._what = "done"  # the latest stage
+        self._prefix = ""  # what the stages that follow are a part of: "block 2 of 4: "
         self._depth = 0
         self._threads: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Pool:
         if self._depth == 0:
+            self._done = 0.0
             _one_blas_thread.begin()
             if self.workers > 1:
                 self._threads = ThreadPoolExecutor(self.workers)
@@ -149,16 +177,56 @@ class Pool:
             self._threads.shutdown(cancel_futures=True)
             self._threads = None
         _one_blas_thread.end()
+        if kind is None:
+            self._prefix = ""
+            self._report(1.0, self._what)
+
+    @contextmanager
+    def part(self, share: float, name: str = "") -> Iterator[None]:
+        """Do a part of the work: so much of what is left of the part around it."""
+        outer = self._end, self._maps_left, self._prefix
+        self._end, self._maps_left = self._after(share), 1
+        self._prefix += f"{name}: " if name else ""
+        try:
+            yield
+        finally:
+            self._done = self._end
+            self._end, self._maps_left, self._prefix = outer
+
+    def parts(self, items: Iterable[Item], name: str = "") -> Iterator[Item]:
+        """Yield items, each in a part of its own; all cost the same."""
+        every = list(items)
+        for number, item in enumerate(every):
+            own = f"{name} {number + 1} of {len(every)}" if name else ""
+            with self.part(1 / (len(every) - number), own):
+                yield item
+
+    def expect(self, n_maps: int) -> None:
+        """Say that the rest of this part is so many calls of ``map`` that cost the same."""
+        self._maps_left = max(n_maps, 1)
+
+    def nested(self, share: float) -> Progress | None:
+        """Return a callback for a function that has a pool of its own, and does a share of what is left."""
+        return part_of(self.progress and self._report, self._done, self._after(share))
+
+    def _after(self, share: float) -> float:
+        return min(self._done + share * (self._end - self._done), self._end)
+
+    def _report(self, fraction: float, what: str) -> None:
+        self._done, self._what = max(self._done, fraction), what
+        if self.progress is not None:
+            self.progress(self._done, self._prefix + what)
 
     def map(
         self, task: Callable[[Item], Result], items: Sequence[Item], stage: str
     ) -> Iterator[tuple[Item, Result]]:
         """Yield (item, task(item)) in the order of items; a few more than one a worker in flight."""
         results = self._serial(task, items) if self._threads is None else self._ahead(task, items)
+        start, end = self._done, self._after(1 / self._maps_left)
+        self._maps_left = max(self._maps_left - 1, 1)
         for done, pair in enumerate(results, start=1):
             yield pair
-            if self.progress is not None:
-                self.progress(self.prefix + stage, done, len(items))
+            self._report(min(start + (end - start) * done / len(items), end), stage)
 
     @staticmethod
     def _serial(

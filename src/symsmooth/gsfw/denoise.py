@@ -12,7 +12,7 @@ from ..core.image import Array, ChannelAxis, Float, Picture, open_image
 from ..core.lazy import dask_aware
 from ..core.options import check_one_of, check_strength, make_rng
 from ..core.parallel import Pool, Progress
-from ..noise import NoiseModel, White, resolve_noise
+from ..noise import NoiseModel, White, resolve
 from ..noise.clipping import correct_clipping
 from ..noise.models import NoiseName
 from ..noise.spectrum import Correlated
@@ -22,6 +22,8 @@ from .presets import Quality
 from .stages import run_gsfw
 
 Tone = Literal["auto", "srgb", "linear"]
+
+_BEFORE_BLOTCHES = 0.9  # of the time, for the progress callback
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def denoise(
     workers : int or None
         Threads; None takes all cores.
     progress : callable or None
-        Called as ``progress(stage, done, total)``.
+        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
 
     Returns
     -------
@@ -150,21 +152,25 @@ def fit_denoise(
     picture = open_image(image, channel_axis, mask)
     check_strength(strength)
     check_one_of("tone", tone, ("auto", "srgb", "linear"))
-    model = resolve_noise(picture, sigma, noise)
-    generator, pool = make_rng(rng), Pool(workers, progress)
-    if isinstance(model, White):
-        found = run_gsfw(picture, strength * model.sigma, quality, generator, pool)
-        denoised = found.image
-    else:
-        found = run_gsfw(_whiten(picture, model), strength, quality, generator, pool)
-        denoised = model.restore(found.image)
-        if isinstance(model, Correlated):
-            denoised = remove_blotches(picture, denoised, model, strength, quality, generator, pool)
+    found_noise = resolve(picture, sigma, noise)
+    model = found_noise.in_units(picture.offset, picture.scale)
+    generator = make_rng(rng)
+    with Pool(workers, progress) as pool:
+        if isinstance(model, White):
+            found = run_gsfw(picture, strength * model.sigma, quality, generator, pool)
+            denoised = found.image
+        else:
+            with pool.part(_BEFORE_BLOTCHES if isinstance(model, Correlated) else 1.0):
+                found = run_gsfw(_whiten(picture, model), strength, quality, generator, pool)
+            denoised = model.restore(found.image)
+            if isinstance(model, Correlated):
+                denoised = remove_blotches(
+                    picture, denoised, model, strength, quality, generator, pool
+                )
     denoised, used = _without_tone_bias(picture, denoised, tone)
     if isinstance(model, White) and used == 0.0 and model.sigma > 0.0 and picture.whole is None:
         denoised = correct_clipping(picture.noisy, denoised, model.sigma)
-    in_units = model.in_units(-picture.offset / picture.scale, 1 / picture.scale)
-    return DenoiseResult(picture.restore(denoised), in_units, used, found.n_bounded)
+    return DenoiseResult(picture.restore(denoised), found_noise, used, found.n_bounded)
 
 
 def _without_tone_bias(picture: Picture, denoised: Float, tone: Tone) -> tuple[Float, float]:

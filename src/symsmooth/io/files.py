@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from .base import (
     Array,
@@ -21,6 +22,7 @@ from .formats import detect_format, format_of, is_zarr, module_of
 
 _AGAIN = "if another program opens it, save it again there"
 _ONE_IMAGE = ("PNG", "JPEG", "BMP", "WEBP", "NPY")
+_STREAMED = ("PNG", "JPEG", "BMP", "WEBP")  # read from the handle that the format was told by
 
 
 def read_images(path: str | os.PathLike[str]) -> list[ImageFile]:
@@ -43,9 +45,10 @@ def read_images(path: str | os.PathLike[str]) -> list[ImageFile]:
     """
     file = Path(path)
     try:
-        format = detect_format(file)
-        with suppress_warnings():
-            images: list[ImageFile] = module_of(format).read(file, format)
+        with suppress_warnings(), _opened(file) as handle:
+            format = detect_format(file, handle)
+            module = module_of(format)
+            images: list[ImageFile] = module.read(handle if format in _STREAMED else file, format)
         return images
     except FileError as error:
         raise FileError(f"{file}: {error}") from error
@@ -55,6 +58,13 @@ def read_images(path: str | os.PathLike[str]) -> list[ImageFile]:
         raise FileError(f"{file}: claims more pixels than memory can hold") from error
     except Exception as error:  # a damaged file can raise anything in a decoder
         raise FileError(f"{file}: cannot be read: {one_line(error)}; {_AGAIN}") from error
+
+
+def _opened(file: Path) -> AbstractContextManager[BinaryIO | None]:
+    """Open a file; what is none (a Zarr, a pipe) stays closed."""
+    if file.exists() and not file.is_file():
+        return nullcontext()
+    return open(file, "rb")
 
 
 def read_image(path: str | os.PathLike[str]) -> ImageFile:

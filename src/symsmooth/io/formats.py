@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from .base import FileError
 
@@ -49,16 +50,20 @@ _IN_ZARR = ("zarr.json", ".zarray", ".zgroup")
 _EXTRAS = {"astropy": "fits", "zarr": "dask"}  # what must be installed for some formats
 
 
-def detect_format(file: Path) -> str:
-    """Return the format by the first bytes of the file, or by what is in the folder."""
+def detect_format(file: Path, handle: BinaryIO | None = None) -> str:
+    """Return the format by the first bytes of the file, or by what is in the folder.
+
+    A handle of the file, if it is open already, is left at its start.
+    """
     if file.is_dir():
         if is_zarr(file):
             return "ZARR"
         raise FileError(f"is a folder; give its files, as in '{file}/**/*.tif' with the quotes")
     if file.exists() and not file.is_file():
         raise FileError("is not a regular file")
-    with open(file, "rb") as handle:
-        start = handle.read(16)
+    with nullcontext(handle) if handle is not None else open(file, "rb") as opened:
+        start = opened.read(16)
+        opened.seek(0)
     for signature, format in _SIGNATURES:
         if start.startswith(signature):
             return format
@@ -80,6 +85,14 @@ def format_of(path: str | os.PathLike[str]) -> str:
             f"cannot write {suffix or 'a name without ending'!r}; use one of {', '.join(_SUFFIXES)}"
         )
     return format
+
+
+def ending_of(format: str) -> str:
+    """Return the usual ending of a format, ``.png``."""
+    for suffix, name in _SUFFIXES.items():
+        if name == format:
+            return suffix
+    raise FileError(f"{format} cannot be written; use one of {', '.join(_SUFFIXES)}")
 
 
 def module_of(format: str) -> Any:

@@ -7,9 +7,9 @@ back from it as RGB), JPEG as ``_jpeg`` says; with its EXIF a picture is turned 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -28,18 +28,20 @@ _ORIENTATION = 0x0112
 _UNTURN = {6: 8, 8: 6}  # the others undo themselves
 
 
-def read(path: Path, format: str) -> list[ImageFile]:
+def read(handle: BinaryIO, format: str) -> list[ImageFile]:
     """Read one picture and split off its alpha channel."""
-    depth, colour_type = png.header(path) if format == "PNG" else (8, 2)
-    coded = path.read_bytes() if format == "JPEG" else b""
+    depth, colour_type = png.header(handle) if format == "PNG" else (8, 2)
+    coded = handle.read() if format == "JPEG" else b""
     check_scans(coded)
+    stored_size = handle.seek(0, os.SEEK_END)
+    handle.seek(0)
     try:
-        with Image.open(path, formats=[format]) as opened:
+        with Image.open(handle, formats=[format]) as opened:
             if getattr(opened, "n_frames", 1) > 1 and opened.format != "MPO":
                 raise FileError("is an animation; save its frames as files of their own")
-            _check_size(opened, depth, path.stat().st_size)
+            _check_size(opened, depth, stored_size)
             if depth == 16 and colour_type != 0:
-                stored = png.read_deep(opened, colour_type)
+                stored = png.read_deep(opened, handle, colour_type)
                 split = _split_samples(stored, has_alpha=colour_type != 2)
             else:
                 opened.load()
@@ -48,7 +50,7 @@ def read(path: Path, format: str) -> list[ImageFile]:
     except Image.DecompressionBombError as error:
         raise FileError("has more pixels than is safe to open; save it as TIFF") from error
     if format == "PNG":
-        details |= png.read_chunks(path) | {"kind": (depth, colour_type)}
+        details |= png.read_chunks(handle) | {"kind": (depth, colour_type)}
     elif format == "JPEG":
         details["coded"] = coded
     pixels, alpha = (

@@ -10,7 +10,6 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -30,36 +29,34 @@ _BAND = 2**21  # bytes that are filtered at a time
 Chunk = tuple[bytes, bytes]
 
 
-def header(path: Path) -> tuple[int, int]:
+def header(handle: BinaryIO) -> tuple[int, int]:
     """Return the bit depth and the colour type."""
-    with open(path, "rb") as handle:
-        start = handle.read(26)
+    start = handle.read(26)
     return (start[24], start[25]) if len(start) == 26 else (0, 0)
 
 
-def read_chunks(path: Path) -> dict[str, list[Chunk]]:
+def read_chunks(handle: BinaryIO) -> dict[str, list[Chunk]]:
     """Return what is not pixels: the chunks "before" the pixels and "after" them."""
     found: dict[str, list[Chunk]] = {"before": [], "after": []}
     place, total = "before", 0
-    with open(path, "rb") as handle:
-        handle.seek(len(SIGNATURE))
-        while len(start := handle.read(8)) == 8:
-            size, kind = struct.unpack(">I4s", start)
-            if kind == b"IDAT":
-                place = "after"
-            if kind in _OF_OLD_PIXELS:
-                handle.seek(size + 4, 1)
-                continue
-            total += size
-            if total > _MAX_METADATA:
-                raise FileError("has more metadata than is safe to open; save it as TIFF")
-            body = handle.read(size)
-            if len(body) == size and handle.read(4) == struct.pack(">I", zlib.crc32(kind + body)):
-                found[place].append((kind, body))
+    handle.seek(len(SIGNATURE))
+    while len(start := handle.read(8)) == 8:
+        size, kind = struct.unpack(">I4s", start)
+        if kind == b"IDAT":
+            place = "after"
+        if kind in _OF_OLD_PIXELS:
+            handle.seek(size + 4, 1)
+            continue
+        total += size
+        if total > _MAX_METADATA:
+            raise FileError("has more metadata than is safe to open; save it as TIFF")
+        body = handle.read(size)
+        if len(body) == size and handle.read(4) == struct.pack(">I", zlib.crc32(kind + body)):
+            found[place].append((kind, body))
     return found
 
 
-def read_deep(opened: Image.Image, colour_type: int) -> Array:
+def read_deep(opened: Image.Image, handle: BinaryIO, colour_type: int) -> Array:
     """Return 16-bit colour or grey with alpha: (rows, columns, samples), uint16.
 
     Raw modes that end in "16B" give the first byte of two, "16L" the second.  Grey with alpha has
@@ -68,9 +65,10 @@ def read_deep(opened: Image.Image, colour_type: int) -> Array:
     if colour_type == 4:
         return _load_as(opened, "RGBA", "RGBA").view(">u2").astype(np.uint16)
     mode = "RGBA" if colour_type == 6 else "RGB"
-    file, tiles = opened.filename, list(opened.tile)  # type: ignore[attr-defined]
+    tiles = list(opened.tile)  # type: ignore[attr-defined]
     high = _load_as(opened, mode, f"{mode};16B", tiles).astype(np.uint16)
-    with Image.open(file, formats=["PNG"]) as again:
+    handle.seek(0)
+    with Image.open(handle, formats=["PNG"]) as again:
         low = _load_as(again, mode, f"{mode};16L")
     return high << 8 | low
 

@@ -250,6 +250,7 @@ def fit_mixture(
     """
     mixture, history, delta, converged = start, [], np.inf, False
     near = neighbourhood(features, mixture, reach)
+    pool.expect(max_iter)
     for iteration in range(max_iter):
         stage = f"clusters, step {iteration + 1} of {max_iter}"
         step = e_step(

@@ -39,6 +39,8 @@ _BRIEF: dict[str, Any] = {"max_iter": 1, "subsample": 2, "reach": 1.5}
 _THOROUGH = _MAX_STEPS  # when k of pass 2 is the user's, and may be small
 _BLOCK_PIXELS = 2048 * 2048  # a larger picture is done in blocks of at most so many pixels
 _HALO = 3.0  # blocks overlap by so many h_s on each side
+# Shares of the time that is left, for the progress callback: k, pass 1, its EM, EM of pass 2.
+_CHOOSING, _FIRST_PASS, _CLUSTERING, _REFINING = 0.3, 0.5, 0.8, 0.5
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ def denoise_gsf(
     workers : int or None
         Threads; None takes all cores.
     progress : callable or None
-        Called as ``progress(stage, done, total)``.
+        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
 
     Returns
     -------
@@ -241,7 +243,10 @@ def fit_gsf(
     with Pool(workers, progress) as pool:
         search = None
         if n_clusters is None:
-            search = choose_clusters(picture.noisy, noise, patch_size, h_s, spread, generator, pool)
+            with pool.part(_CHOOSING):
+                search = choose_clusters(
+                    picture.noisy, noise, patch_size, h_s, spread, generator, pool
+                )
             n_clusters = search.n_clusters
         plan = _Plan(patch_size, h_s, spread, n_clusters / n)
         if passes == 2:
@@ -320,14 +325,18 @@ def _learn(
     n = features.n_pixels
     start = initial_mixture(features, max(1, round(plan.density * n)), rng)
     steps = int(np.clip(round(_STEPS_PER_DENSITY / plan.density), _MIN_STEPS, _MAX_STEPS))
-    first = fit_mixture(features, start, pool, max_iter=steps, weight=weight)
-    pilot = aggregate_means(features, first.mixture, first.near, first.mixture.means, pool)
+    with pool.part(_FIRST_PASS):
+        with pool.part(_CLUSTERING):
+            first = fit_mixture(features, start, pool, max_iter=steps, weight=weight)
+        pilot = aggregate_means(features, first.mixture, first.near, first.mixture.means, pool)
     if plan.refined_density is None:
         own = cluster_averages(features, first.mixture, first.near, noisy, pool, weight=weight)
         return _Learned(pilot, pilot, own.divergence / n, first, first)
     features = whiten(pilot, plan.patch_size, plan.h_s, plan.refined_h_r)
     start = initial_mixture(features, max(1, round(plan.refined_density * n)), rng)
-    last = fit_mixture(features, start, pool, weight=weight, **plan.refining)
+    with pool.part(_REFINING):
+        last = fit_mixture(features, start, pool, weight=weight, **plan.refining)
+    pool.expect(2)
     average, divergence = average_members(features, last, noisy, pool, weight=weight)
     return _Learned(pilot, average, divergence / n, first, last)
 
@@ -345,8 +354,7 @@ def _learn_in_blocks(
         return _learn(picture.noisy, weight, plan, rng, pool)
     pilot, average = np.zeros_like(picture.noisy), np.zeros_like(picture.noisy)
     divergence = 0.0
-    for number, (block, own_rng) in enumerate(zip(blocks, rng.spawn(len(blocks)), strict=True)):
-        pool.prefix = f"block {number + 1} of {len(blocks)}: "
+    for block, own_rng in pool.parts(zip(blocks, rng.spawn(len(blocks)), strict=True), "block"):
         part = picture.noisy[block.outer]
         own_weight = None if weight is None else weight[block.outer]
         learned = _learn(part, own_weight, plan, own_rng, pool)

@@ -16,6 +16,7 @@ _MIN_SHARE = 0.01  # a patch is no member of a cluster that has less of it
 
 
 _BANDS = 8  # pieces in which lists of members are made
+_ASSIGNING = 0.8  # of the time, for the progress callback; the lists take the rest
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,10 @@ def assign_patches(
             _MIN_SHARE, clusters, weights,
         )  # fmt: skip
 
-    for _ in pool.map(run, near.tiles.strips, "members"):
-        pass
+    with pool.part(_ASSIGNING):
+        for _ in pool.map(run, near.tiles.strips, "members"):
+            pass
+    pool.expect(2)
     if weight is not None:
         weights *= np.maximum(weight.reshape(-1, 1), np.float32(2 * _MIN_SHARE))
     min_share = 0.0 if weight is not None else _MIN_SHARE

@@ -16,6 +16,7 @@ _CHOICE_ITERATIONS = 8  # EM steps for delta(k): within 1 % of its limit
 _CHOICE_PIXELS = 128 * 128  # size of a window in which delta(k) is measured
 _CHOICE_WINDOWS = 4  # at most: one for each _CHOICE_SHARE windows that the picture holds
 _CHOICE_SHARE = 8
+_CHOICES = 4  # of k, about as many as are tried; for the progress callback
 
 
 @dataclass(frozen=True)
@@ -138,11 +139,12 @@ def choose_clusters(
 
     def measure(k: int) -> float:
         deviations = []
-        for features in windows:
-            share = max(1, round(k * features.n_pixels / n))
-            start = initial_mixture(features, share, np.random.default_rng(seed))
-            fit = fit_mixture(features, start, pool, max_iter=_CHOICE_ITERATIONS)
-            deviations.append(fit.deviation)
+        with pool.part(1 / _CHOICES):
+            for features in pool.parts(windows):
+                share = max(1, round(k * features.n_pixels / n))
+                start = initial_mixture(features, share, np.random.default_rng(seed))
+                fit = fit_mixture(features, start, pool, max_iter=_CHOICE_ITERATIONS)
+                deviations.append(fit.deviation)
         return float(np.mean(deviations))
 
     contrast = max(float(np.var(noisy)) / sigma**2 - 1.0, 0.01)

@@ -1,12 +1,14 @@
 """Noise: its level, how it depends on the signal, on the channel and on its neighbours; synthetic noise."""
 
 from .level import add_noise, contrast, estimate_sigma, picture_sigma, resolve_sigma
-from .models import NoiseModel, Uneven, White, estimate_noise, resolve_noise
+from .models import NoiseModel, Uneven, White, estimate_noise
+from .resolve import NoiseEstimator, resolve
 from .signal import PoissonGaussian
 from .spectrum import Correlated
 
 __all__ = [
     "Correlated",
+    "NoiseEstimator",
     "NoiseModel",
     "PoissonGaussian",
     "Uneven",
@@ -16,6 +18,6 @@ __all__ = [
     "estimate_noise",
     "estimate_sigma",
     "picture_sigma",
-    "resolve_noise",
+    "resolve",
     "resolve_sigma",
 ]

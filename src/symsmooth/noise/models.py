@@ -6,9 +6,8 @@ that is undone (``restore``).  GSF-W stands between the two.
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, cast, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,10 +15,10 @@ from numpy.typing import ArrayLike
 from ..core.image import Array, ChannelAxis, Float, Picture, open_image
 from .coarse import CoarseNoise, fit_coarse
 from .finding import Finding, Found
-from .level import channel_sigmas, given_sigma, sample_patches
+from .level import channel_sigmas, sample_patches
 from .regions import SIDE, Regions, measure, transform_of
 from .signal import Growth, fit_signal_dependence
-from .spectrum import Correlated, away_from_zero, spectrum_of_ground, spectrum_of_noise
+from .spectrum import Correlated, away_from_zero, spectrum_of_ground
 
 NoiseName = Literal["auto", "gaussian", "poisson-gaussian", "correlated"]
 NAMES = ("auto", "gaussian", "poisson-gaussian", "correlated")
@@ -162,56 +161,39 @@ def estimate_noise(
     'gaussian'
     """
     picture = open_image(image, channel_axis, mask)
-    _check_name(noise)
+    check_name(noise)
     if region is not None:
-        return _in_image_units(picture, _fit_region(picture, noise, region))
-    return _in_image_units(picture, fit_noise(picture, noise))
+        return in_image_units(picture, fit_region(picture, noise, region))
+    return in_image_units(picture, fit_noise(picture, noise, measure_level(picture)))
 
 
-def resolve_noise(
-    picture: Picture, sigma: float | ArrayLike | None, noise: NoiseName | NoiseModel | ArrayLike
-) -> NoiseModel:
-    """Return the model that is meant, in the picture's units."""
-    check_one_noise(sigma, noise)
-    if sigma is not None:
-        return _given(picture, sigma)
-    model = _meant(picture, noise)
-    if not model.fits(picture.noisy.shape):
-        raise ValueError(
-            f"this model of noise ({model}) does not fit an image of shape {picture.spatial} with "
-            f"{picture.noisy.shape[-1]} channels; estimate it from an image of the same shape"
-        )
-    return model.in_units(picture.offset, picture.scale)
-
-
-def check_one_noise(sigma: object, noise: object) -> None:
-    """Refuse a level of Gaussian noise together with noise of another kind."""
-    if sigma is not None and not (isinstance(noise, str) and noise in ("auto", "gaussian")):
-        raise ValueError(
-            "sigma says that noise is Gaussian of a known level; give it alone or with "
-            f"noise='gaussian', not with noise={noise if isinstance(noise, str) else '...'!r}"
-        )
-
-
-def _meant(picture: Picture, noise: NoiseName | NoiseModel | ArrayLike) -> NoiseModel:
-    """Return the model in the image's units, so that a model found before gives the same bits."""
-    if isinstance(noise, str):
-        _check_name(noise)
-        return _in_image_units(picture, fit_noise(picture, cast(NoiseName, noise)))
-    return (
-        noise if isinstance(noise, NoiseModel) else spectrum_of_noise(noise, picture.channel_axis)
-    )
-
-
-def _in_image_units(picture: Picture, model: NoiseModel) -> NoiseModel:
+def in_image_units(picture: Picture, model: NoiseModel) -> NoiseModel:
+    """Return a model that was found in the picture's units in those of the image."""
     return model.in_units(-picture.offset / picture.scale, 1 / picture.scale)
 
 
-def fit_noise(picture: Picture, noise: NoiseName) -> NoiseModel:
-    """Estimate a model of the given name, or the one that fits, in the picture's units."""
+class Level(NamedTuple):
+    """The level of white noise, in the picture's units, and what it was measured on."""
+
+    samples: list[Array]  # patches of each channel
+    sigmas: Array  # of each channel
+
+    @property
+    def sigma(self) -> float:
+        """Root mean square over the channels."""
+        return float(np.sqrt(np.mean(self.sigmas**2)))
+
+
+def measure_level(picture: Picture) -> Level:
+    """Measure the level of white noise."""
     samples = [sample_patches(picture, c) for c in range(picture.noisy.shape[-1])]
-    sigmas = channel_sigmas(picture, samples)
-    white = White(float(np.sqrt(np.mean(sigmas**2))))
+    return Level(samples, channel_sigmas(picture, samples))
+
+
+def fit_noise(picture: Picture, noise: NoiseName, level: Level) -> NoiseModel:
+    """Estimate a model of the given name, or the one that fits, in the picture's units."""
+    samples, sigmas = level
+    white = White(level.sigma)
     if noise == "auto":
         return _choose(picture, samples, sigmas, white)
     if noise == "correlated":
@@ -277,9 +259,7 @@ def _of_coarse(found: list[CoarseNoise]) -> Finding:
     return Finding(best.trust, tuple(reasons))
 
 
-def _fit_region(
-    picture: Picture, noise: NoiseName, region: tuple[int, int, int, int]
-) -> Correlated:
+def fit_region(picture: Picture, noise: NoiseName, region: tuple[int, int, int, int]) -> Correlated:
     """Measure the noise on a rectangle of flat ground, in the picture's units."""
     if noise not in ("auto", "correlated"):
         raise ValueError(f"on flat ground noise is measured, not {noise}; leave out one of the two")
@@ -371,26 +351,7 @@ def _fit_correlated(
     return Correlated(away_from_zero(variances), transform, finding=finding), 0.0
 
 
-def _given(picture: Picture, sigma: float | ArrayLike) -> NoiseModel:
-    """Return the model of a given level: one number, one for each channel, or one for each pixel."""
-    if isinstance(sigma, numbers.Real) or np.ndim(sigma) == 0:
-        return White(given_sigma(picture, cast(float, sigma)))
-    levels = np.asarray(sigma, np.float32) / np.float32(picture.scale)
-    n_channels = picture.noisy.shape[-1]
-    if not (np.isfinite(levels).all() and (levels > 0).all()):
-        raise ValueError(
-            "sigma must be positive and finite everywhere; use mask for missing pixels"
-        )
-    if levels.shape == picture.spatial:
-        return Uneven(levels[..., np.newaxis])
-    if levels.shape == (n_channels,):
-        return Uneven(levels)
-    raise ValueError(
-        f"sigma must be a number, one for each of {n_channels} channels or a map of shape "
-        f"{picture.spatial}, got shape {levels.shape}"
-    )
-
-
-def _check_name(noise: str) -> None:
+def check_name(noise: str) -> None:
+    """Refuse what is no kind of noise."""
     if noise not in NAMES:
         raise ValueError(f"noise must be one of {', '.join(NAMES)}, got {noise!r}")

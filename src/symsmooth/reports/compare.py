@@ -9,14 +9,15 @@ import numpy as np
 
 from ..core.image import Array
 from ..core.metrics import psnr, ssim
-from ..core.parallel import Progress
+from ..core.parallel import Progress, part_of
 from ..core.plotting import MissingMatplotlib
 from . import Panel, Plot, Row, Section, Series, Table, element, page, strip
-from .display import Range, busiest, display_range, encode, reduce, reduction, unheard
+from .display import Range, busiest, display_range, encode, reduce, reduction
 from .markup import Child, Html
 
 _DETAIL = 512  # sides of the part that is shown in full if the whole picture cannot be
 _SPECTRUM = 1024  # sides of the part whose spectrum is taken
+_DRAWING = 0.6  # of the time that a page takes, for the progress callback: its pictures
 _NOISE_RANGE = 3.0  # sigmas of method noise from grey to white
 
 
@@ -46,7 +47,7 @@ class Comparison:
     timing: str = "this run on this machine, after a small part was done to warm up"
 
 
-def compare_page(found: Comparison, progress: Progress = unheard) -> str:
+def compare_page(found: Comparison, progress: Progress | None = None) -> str:
     """Return the comparison as one HTML page; ``progress`` hears of each picture that is drawn.
 
     Examples
@@ -57,10 +58,11 @@ def compare_page(found: Comparison, progress: Progress = unheard) -> str:
     True
     """
     shown = _range(found)
-    pictures, told = _pictures(found, shown, "The whole picture", progress)
-    progress("numbers", 0, 1)
+    drawing = part_of(progress, 0.0, _DRAWING)
+    pictures, told = _pictures(found, shown, "The whole picture", drawing)
+    if progress is not None:
+        progress(_DRAWING, "numbers and plots")
     numbers = _table(found).to_html()
-    progress("plots", 0, 1)
     facts = {
         **found.facts,
         "Brightness": str(shown),
@@ -77,7 +79,7 @@ def compare_page(found: Comparison, progress: Progress = unheard) -> str:
     return page(f"{found.name}, denoised", _lead(found), sections, foot=_foot())
 
 
-def look_page(found: Comparison, title: str, progress: Progress = unheard) -> str:
+def look_page(found: Comparison, title: str, progress: Progress | None = None) -> str:
     """Return the pictures alone, before there is more to tell; there may be no result yet."""
     pictures, _ = _pictures(found, _range(found), title, progress)
     return page(f"{found.name}, {title}", None, [Section("pictures", "Look", pictures)])
@@ -108,7 +110,7 @@ def _lead(found: Comparison) -> Child:
 
 
 def _pictures(
-    found: Comparison, shown: Range, title: str, progress: Progress
+    found: Comparison, shown: Range, title: str, progress: Progress | None
 ) -> tuple[list[Child], str]:
     """Return the strip, a second one in full size if the whole is down-scaled, and what was done."""
     height, width = found.noisy.shape[:2]
@@ -117,10 +119,12 @@ def _pictures(
         body, told = _strip(found, shown, title, (slice(None), slice(None)), 1, progress)
         return [body], f"{width}x{height}, in full size, {told}"
     where = busiest(found.results[0].image if found.results else found.noisy, _DETAIL)
-    detail, told_detail = _strip(found, shown, "A part in full size", where, 1, progress, 0.4)
+    detail, told_detail = _strip(
+        found, shown, "A part in full size", where, 1, part_of(progress, 0.0, 0.4), 0.4
+    )
     whole, told = _strip(
         found, shown, f"{title}, sides divided by {factor}",
-        (slice(None), slice(None)), factor, progress, 0.6,
+        (slice(None), slice(None)), factor, part_of(progress, 0.4, 1.0), 0.6,
     )  # fmt: skip
     y, x = where
     place = f"rows {y.start} to {y.stop - 1}, columns {x.start} to {x.stop - 1}"
@@ -136,7 +140,7 @@ def _strip(
     title: str,
     where: tuple[slice, slice],
     factor: int,
-    progress: Progress,
+    progress: Progress | None,
     share: float = 1.0,
 ) -> tuple[Html, str]:
     """Return pictures above, method noise below, and how they are compressed."""

@@ -89,15 +89,11 @@ def busiest(pixels: Array, side: int) -> tuple[slice, slice]:
     return y, x
 
 
-def unheard(stage: str, done: int, total: int) -> None:
-    """Progress that nobody asked for."""
-
-
 def encode(
     pictures: Sequence[Array],
     noises: Sequence[Array],
     budget: int = _BUDGET,
-    progress: Progress = unheard,
+    progress: Progress | None = None,
 ) -> tuple[list[str], list[str], str]:
     """Return pictures and method noises (0 to 1) as data URIs within a budget, and what it took.
 
@@ -106,14 +102,17 @@ def encode(
     """
     made: dict[tuple[int, int | None], str] = {}
     every = [*pictures, *noises]
+    done = 0.0
     while True:
         for quality, noise_quality in _QUALITIES:
             keys = [(n, quality) for n in range(len(pictures))]
             keys += [(n, noise_quality) for n in range(len(pictures), len(every))]
             for number, key in enumerate(keys):
-                progress("pictures", number, len(keys))
+                if progress is not None:  # each attempt may be the last: half of what is left
+                    progress(done + (1 - done) / 2 * number / len(keys), "pictures")
                 if key not in made:
                     made[key] = webp_uri(every[key[0]], key[1])
+            done += (1 - done) / 2
             small = max(every[0].shape[:2]) <= _MIN_SIDE
             if small or sum(len(made[key]) for key in keys) <= budget:
                 uris = [made[key] for key in keys]

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.ndimage
 
 from ..core.image import Array, Float, open_image
-from ..core.parallel import Pool, Progress
+from ..core.parallel import Pool, Progress, part_of
 from ..core.patches import Features, whiten
 from ..filters.sinkhorn import normalize_rows, sinkhorn_knopp
 from ..filters.weights import regulated_nlm
@@ -27,6 +27,7 @@ H_S = 10.0
 WEAK = 0.1  # a neighbour whose weight W_ij is below this (its own is 1) is a weak one
 _REACH = 1.5  # h_s within which clusters are looked for, as in GSF's second pass
 _MIN_SHARE = 1e-3  # responsibilities below this are not looked at
+_LEARNING = 0.8  # of the time, for the progress callback; neighbours take the rest
 _CHROMA, _PERIOD = 0.30, 8.0 * H_S  # how strong hues are, and after how many pixels they return
 
 
@@ -102,7 +103,7 @@ def learn(
     axis = -1 if noisy.ndim == 3 else None
     result = fit_gsf(
         noisy, sigma, patch_size=PATCH, h_s=H_S, channel_axis=axis, rng=rng, workers=workers,
-        progress=progress,
+        progress=part_of(progress, 0.0, _LEARNING),
     )  # fmt: skip
     picture = open_image(noisy, axis)
     pilot = result.pilot[..., np.newaxis] if axis is None else result.pilot
@@ -118,7 +119,7 @@ def learn(
     entropy = -np.add.reduceat(
         gamma.data * np.log(np.maximum(gamma.data, _MIN_SHARE)), gamma.indptr[:-1]
     )
-    with Pool(workers, progress) as pool:
+    with Pool(workers, part_of(progress, _LEARNING, 1.0)) as pool:
         popularity, neighbours = _neighbours(picture.noisy, guide, sigma / picture.scale, pool)
     chosen = [
         Neighbours(*each, _strongest(gamma, each[1], spatial, patches)) for each in neighbours

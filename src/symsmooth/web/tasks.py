@@ -18,19 +18,21 @@ import numpy as np
 from .. import __version__
 from ..app import compare as comparing
 from ..app import jobs, noise_report
-from ..app.file_noise import estimate_file_noise, estimate_level, middle_slice, value_range
-from ..app.progress import with_prefix
-from ..core.image import Array
+from ..app.noise_report import value_range
+from ..app.run import FileJob, run
+from ..core.image import Array, open_image
+from ..core.parallel import part_of
 from ..io import FileError, format_of, limit_decoded_size, write_image
 from ..io.limits import memory
 from ..io.stacks import cut
 from ..methods import DEFAULT, METHODS
-from ..noise import White
+from ..noise import NoiseEstimator, resolve
 from ..reports.compare import Comparison, Result, compare_page, look_page
 from ..reports.display import display_range
 from .sessions import SessionError, Upload
 from .worker import Reporter
 
+_PART_TIME = 0.2  # of a run, for its progress
 PREVIEW = 448  # sides of the part that is done first
 UNPACKED = 4  # times the upload limit is what pixels may take in memory
 READING_SECONDS = 20.0  # that looking at a file may take ...
@@ -90,9 +92,9 @@ def look(path: Path, max_bytes: int, reporter: Reporter) -> tuple[Upload, Path]:
     _check_memory(images[0].pixels[stack.pieces[0]])
     path = _named_as_it_is(path, images[0].format)
     pixels, _ = comparing.open_picture(path, "auto", None)
-    model, span = estimate_file_noise(images[0], stack), value_range(images[0])
-    white = model.sigma if isinstance(model, White) else estimate_level(images[0], stack)
-    middle = middle_slice(images[0], stack)
+    estimator, span = jobs.noise_estimator(images[0], stack), value_range(images[0].pixels)
+    model, white = resolve(estimator), estimator.sigma
+    middle = jobs.middle_slice(images[0], stack)
     picture = Upload(
         path,
         white,
@@ -149,7 +151,7 @@ def denoise(
     noisy, part = comparing.open_picture(picture.path, "auto", None)
     _preview(picture, asked, job, noisy, folder, reporter)
     target = folder / f"{picture.path.stem}-denoised{picture.path.suffix}"
-    report = jobs.denoise_file(picture.path, target, job, reporter.progress)
+    report = run(FileJob(picture.path, target, job), part_of(reporter.progress, _PART_TIME, 0.8))
     denoised, _ = comparing.open_picture(target, "auto", None)
     assert report.noise is not None
     used = report.noise if asked.sigma is not None else picture.found
@@ -160,9 +162,10 @@ def denoise(
         "Version": f"symsmooth {__version__}",
         "Seed": str(job.seed),
     }
+    drawing = part_of(reporter.progress, 0.8, 1.0)
     timing = "this run on this machine, with reading and writing the file"
     found = replace(_comparison(picture, noisy, [result], facts), timing=timing)
-    page = _write(folder / f"{target.stem}.html", compare_page(found, reporter.progress), reporter)
+    page = _write(folder / f"{target.stem}.html", compare_page(found, drawing), reporter)
     return RunResult(f"Done in {report.seconds:.1f} s", page, target)
 
 
@@ -182,12 +185,14 @@ def _preview(
     options = dict(job.options)
     if not picture.noise.fits(part.shape if part.ndim == 3 else (*part.shape, 1)):
         options.pop("noise", None)
-    progress = with_prefix("the part you look at: ", reporter.progress)
+    progress = part_of(reporter.progress, 0.0, _PART_TIME, "the part you look at: ")
     axis = -1 if noisy.ndim == 3 else None
-    denoised, _ = jobs.apply(replace(job, options=options), part, axis, job.sigma, progress)
+    tried = replace(job, options=options)
+    noise = tried.find_noise(NoiseEstimator(lambda: open_image(part, axis)))
+    denoised, _ = jobs.apply(tried, part, axis, noise, progress)
     result = Result(_label(job), denoised, 0.0, "")
     found = replace(_comparison(picture, part, [result]), shown=display_range(noisy))
-    page = _write(folder / "part.html", look_page(found, _PART, reporter.progress), reporter)
+    page = _write(folder / "part.html", look_page(found, _PART), reporter)
     reporter.send("part", page)
 
 
@@ -228,10 +233,10 @@ def compare(
     chosen = [comparing.MethodChoice(name, METHODS[name], {}) for name in names]
     tuned = [_tuned(each, asked) for each in chosen]
 
-    text = comparing.compare(
-        picture.path, reference, tuned, sigma=asked.sigma, channel_axis="auto", piece=None,
-        workers=workers, seed=0, progress=reporter.progress, strength=asked.strength,
-    )  # fmt: skip
+    job = comparing.CompareJob(
+        picture.path, tuned, reference, asked.sigma, workers=workers, strength=asked.strength
+    )
+    text = run(job, reporter.progress).text
     page = _write(folder / f"{picture.path.stem}-compared.html", text, reporter)
     return RunResult(f"Compared {len(names)} methods in {reporter.seconds:.1f} s", page)
 
@@ -261,6 +266,6 @@ def _comparison(
 
 def _write(page: Path, text: str, reporter: Reporter) -> Path:
     """Write a page, unless the work is to stop: this is the last chance to."""
-    reporter.progress("drawing", 1, 1)
+    reporter.progress(1.0, "drawing")
     page.write_text(text, "utf-8")
     return page

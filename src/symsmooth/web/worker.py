@@ -37,14 +37,14 @@ class Reporter:
         """How long the work has been going on."""
         return time.perf_counter() - self._start
 
-    def progress(self, stage: str, done: int, total: int) -> None:
+    def progress(self, fraction: float, stage: str) -> None:
         """Tell how far the work is; end it, with Cancelled, if it is to stop."""
         if self._number in self._stopped:
             raise Cancelled(f"stopped during {stage}")
         now = time.perf_counter()
         if stage != self._stage or now - self._last > _TELL:
             self._stage, self._last = stage, now
-            self.send("progress", stage, done, total)
+            self.send("progress", stage, fraction, 1)
 
     def send(self, kind: str, *news: Any) -> None:
         """Tell something else."""

@@ -1,0 +1,232 @@
+"""The only way in: files are opened and decoded once, progress is one fraction, both paths agree."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image
+from typer.testing import CliRunner
+
+import symsmooth
+from symsmooth import cli
+from symsmooth.app.compare import CompareJob
+from symsmooth.app.explain import ExplainJob
+from symsmooth.app.jobs import DenoiseJob, Outcome, Page
+from symsmooth.app.run import BatchJob, FileJob, run
+from symsmooth.cli.console import time_left
+from symsmooth.cli.options import parse_methods
+from symsmooth.core import blocks
+from symsmooth.core.metrics import psnr
+from symsmooth.io import read_image, write_image
+from symsmooth.methods import METHODS
+
+from ..test_contract import assert_progress
+
+_heard: list[Counter[str]] = []  # an audit hook is for ever: it is told when to listen
+
+
+def _hook(event: str, arguments: Any) -> None:
+    if _heard and event == "open" and isinstance(arguments[0], (str, Path)):
+        _heard[-1][Path(arguments[0]).name] += 1
+
+
+@pytest.fixture
+def opens() -> Iterator[Counter[str]]:
+    """Counts how often each file is opened, by whomever."""
+    if not hasattr(sys, "_symsmooth_hook"):
+        sys.addaudithook(_hook)
+        sys._symsmooth_hook = True  # type: ignore[attr-defined]
+    _heard.append(Counter())
+    yield _heard[-1]
+    _heard.pop()
+
+
+@pytest.fixture
+def decodes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Grows with every PNG or JPEG that Pillow decodes."""
+    counted: list[str] = []
+    make = Image._getdecoder
+
+    def counting(mode: str, name: str, *rest: Any) -> Any:
+        counted.extend([name] if name in ("zip", "jpeg") else [])
+        return make(mode, name, *rest)
+
+    monkeypatch.setattr("PIL.Image._getdecoder", counting)
+    return counted
+
+
+def scene(shape: tuple[int, ...] = (64, 72)) -> np.ndarray:
+    y, x = np.indices(shape[-2:])
+    wave = 120 + 50 * np.sin(x / 9) * np.cos(y / 11)
+    noise = np.random.default_rng(0).normal(0, 15, shape)
+    return np.clip(np.rint(wave + noise), 0, 255).astype(np.uint8)
+
+
+# --- a file is opened once and decoded once -----------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["png", "jpg", "bmp", "webp"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("denoise", "-o", "out.png", "--quality", "preview"),
+        ("compare", "-o", "page.html", "--methods", "denoise:preview,gaussian"),
+        ("explain", "-o", "page.html", "--side", "32"),
+        ("noise",),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_file_is_opened_and_decoded_once(
+    opens, decodes, tmp_path, monkeypatch, ending, command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    colour = np.dstack([scene()] * 3)
+    write_image(f"in.{ending}", colour)
+    opens.clear()
+    decodes.clear()
+    done = CliRunner().invoke(cli.app, [command[0], f"in.{ending}", *command[1:]])
+    assert done.exit_code == 0, done.output
+    assert opens[f"in.{ending}"] == 1
+    assert len(decodes) == (ending in ("png", "jpg"))
+
+
+def test_both_pictures_of_a_comparison_are_opened_once(opens, tmp_path) -> None:
+    for name in ("noisy.png", "clean.png"):
+        write_image(tmp_path / name, scene())
+    opens.clear()
+    run(CompareJob(tmp_path / "noisy.png", parse_methods("gaussian"), tmp_path / "clean.png"))
+    assert (opens["noisy.png"], opens["clean.png"]) == (1, 1)
+
+
+# --- progress -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reports() -> list[tuple[float, str]]:
+    return []
+
+
+def job_of(method: str = "denoise", **options: Any) -> DenoiseJob:
+    return DenoiseJob(METHODS[method], options, None, "auto", 1, 0)
+
+
+@pytest.mark.parametrize("quality", ["preview", "fast", "balanced", "best"])
+@pytest.mark.parametrize("noise", ["gaussian", "poisson-gaussian", "correlated"])
+def test_progress_of_every_preset_and_noise(reports, quality, noise) -> None:
+    colour = np.dstack([scene()] * 3)
+    symsmooth.denoise(
+        colour, quality=quality, noise=noise, channel_axis=-1, progress=lambda *r: reports.append(r)
+    )
+    assert_progress(reports)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_progress_of_every_method_in_a_volume(reports, method) -> None:
+    METHODS[method](scene((5, 20, 22)), 15.0, progress=lambda *r: reports.append(r), workers=2)
+    assert_progress(reports)
+
+
+def test_progress_of_blocks(reports, monkeypatch) -> None:
+    for module in ("gsfw.stages", "mixture.gsf"):
+        monkeypatch.setattr(f"symsmooth.{module}._BLOCK_PIXELS", 60 * 60)
+    for method in (symsmooth.denoise, symsmooth.denoise_gsf):
+        reports.clear()
+        method(scene((96, 100)), 15.0, progress=lambda *r: reports.append(r))
+        assert_progress(reports)
+        assert any("block 2 of 4: " in what for _, what in reports)
+
+
+@pytest.mark.parametrize(
+    ("axes", "shape", "part"),
+    [("YX", (64, 72), ""), ("ZYX", (6, 24, 26), ""), ("TYX", (3, 40, 44), "slice 2 of 3: ")],
+)
+@pytest.mark.parametrize("method", ["denoise", "nlm"])
+def test_progress_of_files(reports, tmp_path, method, axes, shape, part) -> None:
+    kept = {"metadata": {"axes": axes}, "photometric": "minisblack"}
+    tifffile.imwrite(tmp_path / "in.tif", scene(shape), **kept)
+    job = FileJob(tmp_path / "in.tif", tmp_path / "out.tif", job_of(method))
+    assert isinstance(run(job, lambda *r: reports.append(r)), Outcome)
+    assert_progress(reports)
+    assert any(what.startswith(part) for _, what in reports)
+
+
+def test_progress_of_boxes(reports, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("symsmooth.app.large._LARGE", 0)
+    monkeypatch.setitem(blocks._SIDE, 2, 200)
+    tifffile.imwrite(tmp_path / "in.tif", scene((300, 320)), tile=(64, 64))
+    job = FileJob(tmp_path / "in.tif", tmp_path / "out.tif", job_of(quality="preview"))
+    run(job, lambda *r: reports.append(r))
+    assert_progress(reports)
+    assert any(what.startswith("box 2 of ") for _, what in reports)
+
+
+@pytest.mark.parametrize("kind", [CompareJob, ExplainJob])
+def test_progress_of_pages(reports, tmp_path, kind) -> None:
+    write_image(tmp_path / "in.png", scene())
+    job = ExplainJob(tmp_path / "in.png")
+    if kind is CompareJob:
+        job = CompareJob(tmp_path / "in.png", parse_methods("denoise:preview,gsf,nlm"))
+    page = run(job, lambda *r: reports.append(r))
+    assert isinstance(page, Page)
+    assert_progress(reports)
+
+
+@pytest.mark.parametrize("at_a_time", [1, 2])
+def test_progress_of_a_batch_is_that_of_all_files(reports, tmp_path, at_a_time) -> None:
+    sources = [tmp_path / f"{i}.png" for i in range(3)]
+    for source in sources[:2]:
+        write_image(source, scene((40, 40)))
+    targets = {source: tmp_path / f"out-{source.name}" for source in sources}
+    job = BatchJob(targets, job_of("nlm"), at_a_time=at_a_time)
+    results = dict(run(job, lambda *r: reports.append(r)))
+    assert [type(results[source]).__name__ for source in sources] == ["Outcome"] * 2 + ["FileError"]
+    fractions = [fraction for fraction, _ in reports]
+    assert fractions == sorted(fractions)
+    assert {what.partition(":")[0] for _, what in reports} == {s.name for s in sources}
+
+
+@pytest.mark.parametrize(
+    ("fraction", "seconds", "words"),
+    [
+        (0.0, 9, ""),
+        (0.5, 0.2, ""),
+        (0.5, 90, "1:30 left"),
+        (0.01, 9, ""),
+        (0.1, 3600, "9:00:00 left"),
+    ],
+)
+def test_the_time_that_is_left(fraction, seconds, words) -> None:
+    assert time_left(fraction, seconds) == words
+
+
+# --- small files and large ones -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["denoise", "nlm", "gsf", "bm3d"])
+def test_a_file_and_its_boxes_give_the_same(tmp_path, monkeypatch, method) -> None:
+    """What lies away from the borders of boxes feels them only through clusters that begin elsewhere."""
+    from skimage import data
+
+    clean = data.camera()[100:420, 100:420].astype(np.float32)
+    noisy = clean + np.random.default_rng(0).normal(0, 20, clean.shape).astype(np.float32)
+    tifffile.imwrite(tmp_path / "in.tif", noisy, tile=(64, 64))
+    monkeypatch.setitem(blocks._SIDE, 2, 256)
+    results = []
+    for limit in (2**28, 0):
+        monkeypatch.setattr("symsmooth.app.large._LARGE", limit)
+        target = tmp_path / f"{limit}.tif"
+        results.append(run(FileJob(tmp_path / "in.tif", target, job_of(method))))
+    small, large = (read_image(result.target).pixels for result in results)
+    assert results[1].parameters["boxes"] == 4
+    assert results[0].noise.level == results[1].noise.level  # type: ignore[union-attr]
+    apart = np.sqrt(np.mean((small - large) ** 2)) / 20.0
+    assert apart < {"nlm": 1e-4, "bm3d": 0.06}.get(method, 0.15)
+    quality = [psnr(pixels, clean, 255) for pixels in (small, large)]
+    assert quality[1] > quality[0] - 0.1
