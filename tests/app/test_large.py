@@ -29,7 +29,7 @@ zarr = pytest.importorskip("zarr")
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(symsmooth.__file__).parents[1])}
 SMALL = (
-    "from symsmooth.core import blocks; blocks._SIDE[2] = 352;"
+    "from symsmooth.core import blocks; blocks.BLOCK_PIXELS = 256**2;"
     "from symsmooth.app import cluster, large; large._LARGE = 1000; cluster._PATIENCE = 5;"
 )
 NLM = ("--method", "nlm", "--window", "9")
@@ -103,7 +103,7 @@ def denoise_here(
     method: str = "nlm", stages: list[str] | None = None, **options: Any,
 ) -> list[str]:  # fmt: skip
     """Denoise in this process with small boxes; return the stages that were reported."""
-    monkeypatch.setitem(blocks._SIDE, 2, 352)
+    monkeypatch.setattr(blocks, "BLOCK_PIXELS", 256**2)
     stages = [] if stages is None else stages
     own = {"window": 9} if method == "nlm" else {}
     job = jobs.DenoiseJob(find_method(method), own, 20.0, "auto", 1, 0, **options)

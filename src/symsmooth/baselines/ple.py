@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import scipy.fft
 import scipy.special
 from numpy.typing import ArrayLike
 
-from ..core.blocks import Block, cover
+from ..core.blocks import Block, cut_evenly
 from ..core.channels import decorrelate, mix
 from ..core.image import Array, ChannelAxis, Float, open_image
 from ..core.lazy import dask_aware
@@ -94,19 +95,22 @@ def denoise_ple(
     transform = decorrelate(picture.scene.noisy, sigma)
     noisy = mix(picture.noisy, transform)
     spread = contrast(mix(picture.scene.noisy, transform)[..., 0], sigma) * sigma
-    regions = cover(picture.spatial[-2:], _REGION**2, _HALO)
+    regions = cut_evenly(picture.spatial[-2:], _HALO, _REGION**2).blocks
     pieces = [
-        _Piece((*at, *region.outer, c), region)
+        _Piece((*at, ..., slice(c, c + 1)), region)
         for at in np.ndindex(*picture.spatial[:-2])
         for c in range(noisy.shape[-1])
         for region in regions
     ]
+
+    def run(piece: _Piece) -> Float:
+        part = noisy[piece.plane][piece.region.outer]
+        return solve(part[..., 0], sigma, spread, iterations)[..., np.newaxis]
+
     denoised = np.zeros_like(noisy)
     with Pool(workers, progress) as pool:
-        for piece, part in pool.map(
-            lambda piece: solve(noisy[piece.where], sigma, spread, iterations), pieces, "regions"
-        ):
-            denoised[piece.where] += piece.region.ramp * part
+        for piece, part in pool.map(run, pieces, "regions"):
+            piece.region.add_to(denoised[piece.plane], part)
     return picture.restore(mix(denoised, transform.T))
 
 
@@ -114,7 +118,7 @@ def denoise_ple(
 class _Piece:
     """One region of one channel of one slice."""
 
-    where: tuple[int | slice, ...]
+    plane: tuple[Any, ...]  # where its plane (y, x, 1) lies in the picture
     region: Block
 
 

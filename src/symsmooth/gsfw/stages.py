@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.ndimage
 
-from ..core.blocks import cover
+from ..core.blocks import Block, default_halo, overlap_add, plan_blocks
 from ..core.channels import decorrelate, mix
 from ..core.image import Float, Picture
 from ..core.parallel import Pool
@@ -29,8 +29,6 @@ from .multiscale import halve, replace_coarse
 from .presets import PRESETS, Preset, Quality, Stage, adapt, calibration, widen
 from .repetition import share_repeated
 
-_BLOCK_PIXELS = 1536 * 1536
-_HALO = 48
 _MARGIN = 2  # pixels
 _NO_NOISE = (
     3e-7  # of the picture's spread: float32 pixels, in steps of 6e-8, cannot hold less noise
@@ -113,22 +111,22 @@ def _run_in_blocks(
 ) -> Stages:
     """Run the stages, block by block if the picture is large; blocks overlap and are blended."""
     observed = None if picture.mask is None else picture.observed
-    blocks = cover(picture.spatial, _BLOCK_PIXELS, _HALO)
-    if len(blocks) == 1:
-        return _run_padded(mix(picture.noisy, transform), observed, sigma, ratio, preset, rng, pool)
-    images = [np.zeros_like(picture.noisy) for _ in preset.stages]
-    variance = np.zeros_like(picture.noisy)
     seconds: dict[str, float] = {}
-    for number, (block, own_rng) in enumerate(zip(blocks, rng.spawn(len(blocks)), strict=True)):
-        pool.prefix = f"block {number + 1} of {len(blocks)}: "
+    clusters: tuple[GaussianMixture, ...] = ()
+
+    def run(block: Block, own_rng: np.random.Generator) -> tuple[Float, ...]:
+        nonlocal clusters
         inside = None if observed is None else observed[block.outer]
         part = mix(picture.noisy[block.outer], transform)
         found = _run_padded(part, inside, sigma, ratio, preset, own_rng, pool)
-        for image, own in zip(images, found.images, strict=True):
-            block.add_to(image, own)
-        block.add_to(variance, found.variance)
-        seconds = {name: seconds.get(name, 0.0) + t for name, t in found.seconds.items()}
-    return Stages(tuple(images), variance, found.clusters, seconds)
+        clusters = found.clusters
+        for name, time_taken in found.seconds.items():
+            seconds[name] = seconds.get(name, 0.0) + time_taken
+        return (*found.images, found.variance)
+
+    grid = plan_blocks(picture, default_halo(len(picture.spatial)))
+    *images, variance = overlap_add(grid, run, rng, pool)
+    return Stages(tuple(images), variance, clusters, seconds)
 
 
 def _run_padded(

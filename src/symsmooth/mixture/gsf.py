@@ -14,7 +14,7 @@ import numpy as np
 import scipy.ndimage
 from numpy.typing import ArrayLike
 
-from ..core.blocks import cover
+from ..core.blocks import Block, overlap_add, plan_blocks
 from ..core.image import Array, ChannelAxis, Float, Picture, open_image
 from ..core.lazy import dask_aware
 from ..core.options import check_at_least_one, check_odd, check_positive, make_rng
@@ -37,8 +37,9 @@ _MIN_MEMBERS = 3  # pixels for one cluster of pass 2, at least; 5: -.10 dB at si
 _MIN_STEPS, _MAX_STEPS, _STEPS_PER_DENSITY = 6, 15, 0.15
 _BRIEF: dict[str, Any] = {"max_iter": 1, "subsample": 2, "reach": 1.5}
 _THOROUGH = _MAX_STEPS  # when k of pass 2 is the user's, and may be small
-_BLOCK_PIXELS = 2048 * 2048  # a larger picture is done in blocks of at most so many pixels
-_HALO = 3.0  # blocks overlap by so many h_s on each side
+# Halo of blocks in h_s, by the number of dimensions.  What is 3 h_s away has the weight exp(-4.5); in a
+# volume, where such halos would have twice the voxels of the block itself, half of that must do.
+_HALO = {2: 3.0, 3: 1.5}
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class GSFResult:
         How k was found; None if it was given.
     mixture : GaussianMixture
         The last pass's mixture, in whitened coordinates [x/h_s, patch/h_r] (patches without units);
-        of the last block if the picture has more than four million pixels.
+        of the last block if the picture is so large that it is done in blocks.
     log_likelihoods : tuple of float
         Mean log-likelihood after each EM step of the last pass.
     channel_axis : int or None
@@ -339,22 +340,26 @@ def _learn_in_blocks(
     weight = None
     if picture.mask is not None:  # the share of each patch that was observed
         weight = scipy.ndimage.uniform_filter(picture.observed, plan.patch_size, mode="reflect")
-    halo = int(np.ceil(_HALO * plan.h_s)) + plan.patch_size
-    blocks = cover(picture.spatial, _BLOCK_PIXELS, halo)
-    if len(blocks) == 1:
-        return _learn(picture.noisy, weight, plan, rng, pool)
-    pilot, average = np.zeros_like(picture.noisy), np.zeros_like(picture.noisy)
+    last: _Learned | None = None
     divergence = 0.0
-    for number, (block, own_rng) in enumerate(zip(blocks, rng.spawn(len(blocks)), strict=True)):
-        pool.prefix = f"block {number + 1} of {len(blocks)}: "
-        part = picture.noisy[block.outer]
+
+    def run(block: Block, own_rng: np.random.Generator) -> tuple[Float, Float]:
+        nonlocal last, divergence
         own_weight = None if weight is None else weight[block.outer]
-        learned = _learn(part, own_weight, plan, own_rng, pool)
-        block.add_to(pilot, learned.pilot)
-        block.add_to(average, learned.average)
-        divergence += learned.divergence * float(block.ramp.sum(dtype=np.float64))
-    divergence /= picture.observed.size
-    return replace(learned, pilot=pilot, average=average, divergence=divergence)
+        last = _learn(picture.noisy[block.outer], own_weight, plan, own_rng, pool)
+        share = float(block.ramp.sum(dtype=np.float64)) / picture.observed.size
+        divergence += last.divergence * share
+        return last.pilot, last.average
+
+    halo = block_halo(len(picture.spatial), h_s=plan.h_s, patch_size=plan.patch_size)
+    pilot, average = overlap_add(plan_blocks(picture, halo), run, rng, pool)
+    assert last is not None
+    return replace(last, pilot=pilot, average=average, divergence=divergence)
+
+
+def block_halo(n_dims: int, *, h_s: float = 10.0, patch_size: int = 5, **_: object) -> int:
+    """Return the pixels around a block that it is denoised with."""
+    return int(np.ceil(_HALO[n_dims] * h_s)) + patch_size
 
 
 def _sure(picture: Picture, learned: _Learned, sigma: float, coverage: int) -> Sure:
