@@ -109,8 +109,7 @@ def denoise_blocks(
     sigma : float, one for each channel, or None
         Noise level in the units of the image; None estimates the noise once for all blocks.
     channel_axis : int, None or "auto"
-        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
-        says, else none.
+        As for :func:`denoise`.
     mask : array of bool, dask array or None
         Spatial shape; True where a pixel is missing.
     rng : int, Generator or None

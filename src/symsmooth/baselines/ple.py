@@ -17,15 +17,16 @@ from ..core.image import Array, ChannelAxis, Float, open_image
 from ..core.lazy import dask_aware
 from ..core.options import check_at_least_one
 from ..core.parallel import Pool, Progress
-from ..noise import contrast, resolve_sigma
+from ..noise import NATURAL_SPREAD, contrast, resolve_sigma
 from .overlap import coverage, mirror, put_patches, take_patches, unmirror
 from .patch_gmm import NoisyPrior, PatchPrior, from_moments
 
-_SIDE = 8
+_SIDE = 8  # of a patch; it and the 18 orientations are the paper's
 _ORIENTATIONS = 18
 _REGION = 128  # side of the regions that have their own mixtures
-_HALO = 8
-_EPSILON = 16.0 / 56.0**2  # added to learned covariances, in units of the picture's variance
+_HALO = _SIDE  # around a region: a pixel inside it has all its patches
+# Added to learned covariances, in units of the picture's variance: 4 grey levels, squared.
+_EPSILON = (4.0 / NATURAL_SPREAD) ** 2
 
 
 @dask_aware
@@ -50,17 +51,10 @@ def denoise_ple(
         Standard deviation of the white noise, in the units of the image; None estimates it.
     iterations : int
         Rounds of MAP-EM.
-    channel_axis : int, None or "auto"
-        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
-        says, else none.
-    mask : array_like of bool or None
-        True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None
         Not used: nothing is drawn.
-    workers : int or None
-        Threads; None takes all cores.
-    progress : callable or None
-        Called as ``progress(stage, done, total)``.
+    channel_axis, mask, workers, progress
+        As for :func:`denoise`.
 
     Returns
     -------

@@ -36,8 +36,8 @@ _WHOLE = 2**20  # pixels up to which all are
 def default_halo(n_dims: int, **_: object) -> int:
     """Return the halo of methods whose estimates reach as far as GSF-W's, in pixels.
 
-    GSF-W's clusters reach 2.5 h_s: 25 pixels in a picture, 10 in a volume.  Half a halo is cross-faded, the
-    other half keeps the block's end, which the whole does not have, that far away.
+    A cluster of GSF-W reaches 2.5 h_s and a patch: 48 pixels at most in a picture, 14 in a volume.  Half a
+    halo is cross-faded, the other half keeps the block's end, which the whole does not have, that far away.
     """
     return {2: 48, 3: 16}[n_dims]
 

@@ -47,25 +47,16 @@ def denoise_gaussian(
 
     Parameters
     ----------
-    image : array_like
-        2-D or 3-D, plus channels if ``channel_axis`` is given.
     sigma : float or None
         Standard deviation of the noise, in the units of the image; None estimates it.
     h_s : float or None
         Standard deviation of the filter in pixels; None minimises SURE, which is exact here.
     sinkhorn_iters : int or None
         0 the original filter, 1 one-step, N so many rounds, None until doubly stochastic.
-    channel_axis : int, None or "auto"
-        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
-        says, else none.
-    mask : array_like of bool or None
-        True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None
         Not used: the filter has no randomness.
-    workers : int or None
-        Threads; None takes all cores.
-    progress : callable or None
-        Called as ``progress(stage, done, total)``.
+    image, channel_axis, mask, workers, progress
+        As for :func:`denoise`.
 
     Returns
     -------

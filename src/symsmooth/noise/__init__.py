@@ -1,11 +1,20 @@
 """Noise: its level, how it depends on the signal, on the channel and on its neighbours; synthetic noise."""
 
-from .level import add_noise, contrast, estimate_sigma, picture_sigma, resolve_sigma
+from .level import (
+    NATURAL_SPREAD,
+    add_noise,
+    contrast,
+    estimate_sigma,
+    grey_levels,
+    picture_sigma,
+    resolve_sigma,
+)
 from .models import NoiseModel, Uneven, White, estimate_noise, resolve_noise
 from .signal import PoissonGaussian
 from .spectrum import Correlated
 
 __all__ = [
+    "NATURAL_SPREAD",
     "Correlated",
     "NoiseModel",
     "PoissonGaussian",
@@ -15,6 +24,7 @@ __all__ = [
     "contrast",
     "estimate_noise",
     "estimate_sigma",
+    "grey_levels",
     "picture_sigma",
     "resolve_noise",
     "resolve_sigma",
