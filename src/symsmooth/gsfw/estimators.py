@@ -76,7 +76,7 @@ def wiener(
     F = (C + sigma^2 I)^-1 C, E = (Y - mu) F, then E <- P (P'WP + (d sigma^2 / strength) I)^-1 P'W E
     with P the rows u_j - mu_u and W = diag(n g_j / sum g).  A patch is aggregated with the weight
     g / (trace F / d + sum g^2 / (sum g)^2 + 0.02), that is by its variance in units of sigma^2, which must
-    not be 0.
+    not be 0; of the trace, a bound that costs nothing is taken (native/cluster_filters.cpp).
     """
 
     def chunk(first: int, last: int, start: int, total: Float, mass: Float, spread: Float) -> None:
