@@ -183,6 +183,11 @@ def test_chunks_larger_than_a_block_are_cut(noisy) -> None:
         ({"mask": np.ones((3, 3), bool)}, "mask must be"),
         ({"mask": np.ones((9, 9))}, "mask must be"),
         ({"progress": print}, "ProgressBar"),
+        ({"method": "gaussian", "h_s": -1.0}, "h_s must be"),
+        ({"method": "bilateral", "h_s": "wide"}, "h_s must be"),
+        ({"method": "nlm", "window": 4}, "window must be odd"),
+        ({"method": "lark", "window": 0}, "window must be"),
+        ({"method": "gsf", "patch_size": 2}, "patch_size must be odd"),
     ],
 )
 def test_wrong_requests_are_refused_at_once(options, what) -> None:

@@ -346,11 +346,13 @@ def _check_iterations(sinkhorn_iters: int | None) -> None:
 
 def gaussian_halo(n_dims: int, *, h_s: float | None = None, **_: object) -> int:
     """Return the halo of a block in which the Gaussian filter gives what it gives on the whole."""
+    check_positive("h_s", h_s)
     return _window_halo(n_dims, weights.SOFT_REACH * (_WIDTHS[-1] if h_s is None else h_s))
 
 
 def bilateral_halo(n_dims: int, *, h_s: float = 1.5, **_: object) -> int:
     """Return the halo of a block in which the bilateral filter gives what it gives on the whole."""
+    check_positive("h_s", h_s)
     return _window_halo(n_dims, weights.SOFT_REACH * h_s)
 
 
@@ -358,12 +360,16 @@ def nlm_halo(
     n_dims: int, *, patch_size: int = 5, window: int = 21, h_s: float | None = None, **_: object
 ) -> int:
     """Return the halo of a block in which NLM gives what it gives on the whole."""
+    check_odd("patch_size", patch_size)
+    check_odd("window", window)
+    check_positive("h_s", h_s)
     reach = window // 2 if h_s is None else weights.SOFT_REACH * h_s
     return _window_halo(n_dims, reach + patch_size // 2)
 
 
 def lark_halo(n_dims: int, *, window: int = 11, **_: object) -> int:
     """Return the halo of a block in which LARK gives what it gives on the whole."""
+    check_odd("window", window)
     return _window_halo(n_dims, window // 2 + _STEERING_REACH)
 
 

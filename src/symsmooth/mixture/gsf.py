@@ -365,6 +365,8 @@ def _learn_in_blocks(
 
 def block_halo(n_dims: int, *, h_s: float = 10.0, patch_size: int = 5, **_: object) -> int:
     """Return the pixels around a block that it is denoised with."""
+    check_odd("patch_size", patch_size)
+    check_positive("h_s", h_s)
     return int(np.ceil(_HALO[n_dims] * h_s)) + patch_size
 
 
