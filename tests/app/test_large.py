@@ -133,6 +133,23 @@ def test_tiled_tiff_with_alpha(tmp_path, monkeypatch, end) -> None:
         assert np.array_equal(np.squeeze(image.alpha), pixels[..., 3])
 
 
+def test_pages_larger_than_a_block_are_cut(tmp_path, monkeypatch) -> None:
+    """The boxes of a volume are blocks of it, not stacks of its whole pages."""
+    volume = np.stack([picture(80)] * 36) + np.arange(36, dtype=np.uint16)[:, None, None]
+    tifffile.imwrite(tmp_path / "in.tif", volume, metadata={"axes": "ZYX"}, rowsperstrip=80)
+    monkeypatch.setattr(blocks, "BLOCK_PIXELS", 40**3)
+    stages: list[str] = []
+    job = jobs.DenoiseJob(find_method("nlm"), {"window": 3}, 200.0, "auto", 1, 0, third="volume")
+    how = large.BoxOptions(False, "", stages.append)
+    with open_source(tmp_path / "in.tif") as opened:
+        large.denoise_boxes(
+            opened, tmp_path / "out.tif", job, lambda stage, *_: stages.append(stage), how
+        )
+    assert {re.sub(": .*", "", stage) for stage in stages} == {f"box {i} of 4" for i in range(1, 5)}
+    whole = symsmooth.denoise_nlm(volume, 200.0, window=3, channel_axis=None)
+    assert np.mean(read_image(tmp_path / "out.tif").pixels != whole) < 1e-3  # ties
+
+
 @pytest.mark.parametrize("dtype", ["u1", "i4", "f4", "f8"])
 def test_the_identity_keeps_every_bit(tmp_path, monkeypatch, dtype) -> None:
     pixels = np.random.default_rng(0).normal(100, 20, (600, 600)).astype(dtype)
