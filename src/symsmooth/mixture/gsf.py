@@ -37,7 +37,7 @@ _MIN_MEMBERS = 3  # pixels for one cluster of pass 2, at least; 5: -.10 dB at si
 # always 15.  Pass 2 starts from a pilot: one step does (_ONE_STEP).
 _MIN_STEPS, _MAX_STEPS, _STEPS_PER_DENSITY = 6, 15, 0.15
 # Halo of blocks in h_s, by the number of dimensions.  What is 3 h_s away has the weight exp(-4.5); in a
-# volume, where such halos would have twice the voxels of the block itself, half of that must do.
+# volume, where such halos would have more than twice the voxels of their block, half of that must do.
 _HALO = {2: 3.0, 3: 1.5}
 
 
