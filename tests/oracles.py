@@ -80,8 +80,10 @@ def weighted_moments(patches: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np
     return mean, (g[:, None] * centred).T @ centred / g.sum()
 
 
-def spectral(noisy: np.ndarray, g: np.ndarray, sigma: float, bias: float) -> np.ndarray:
-    """mu + U diag(f) U' (y - mu) with Gavish and Donoho's factors: (n, d)."""
+def spectral(
+    noisy: np.ndarray, g: np.ndarray, sigma: float, bias: float
+) -> tuple[np.ndarray, float]:
+    """mu + U diag(f) U' (y - mu) with Gavish and Donoho's factors, (n, d), and its variance in sigma^2."""
     mean, covariance = weighted_moments(noisy, g)
     freedom = g.sum() ** 2 / (g**2).sum() - 1
     values, vectors = np.linalg.eigh(covariance)
@@ -93,7 +95,22 @@ def spectral(noisy: np.ndarray, g: np.ndarray, sigma: float, bias: float) -> np.
                 x, b = x / b, 1 / b
             if x > (1 + np.sqrt(b)) ** 2:
                 factors[i] = np.sqrt((x - b - 1) ** 2 - 4 * b) / x
-    return mean + (noisy - mean) @ (vectors * factors) @ vectors.T
+    estimate = mean + (noisy - mean) @ (vectors * factors) @ vectors.T
+    return estimate, float(factors.mean() + (g**2).sum() / g.sum() ** 2)
+
+
+def wiener_variance(pilot: np.ndarray, g: np.ndarray, sigma: float, strength: float) -> float:
+    """The Wiener estimate's variance in sigma^2: trace F / d + 1 / n_eff.
+
+    Of the trace a bound from above is taken, sum_i 1 - a / D_i, where D are the pivots of S + a I = L D L'.
+    Here S = U'U or UU', the smaller of them, with U the rows sqrt(n g / sum g) (u - mu_u).
+    """
+    n, d = pilot.shape
+    rows = np.sqrt(n * g / g.sum())[:, None] * (pilot - g @ pilot / g.sum())
+    gram = rows @ rows.T if n < d else rows.T @ rows
+    a = n * sigma**2 / strength
+    pivots = np.diag(np.linalg.cholesky(gram + a * np.eye(len(gram)))) ** 2
+    return float(np.sum(1 - a / pivots) / d + (g**2).sum() / g.sum() ** 2)
 
 
 def wiener(

@@ -40,7 +40,7 @@ def noisy(clean) -> np.ndarray:
 @pytest.fixture
 def small_blocks(monkeypatch) -> None:
     """Four blocks of 160 x 160 and their halo."""
-    monkeypatch.setitem(blocks._SIDE, 2, 160 + 96)
+    monkeypatch.setattr(blocks, "BLOCK_PIXELS", 160**2)
 
 
 def chunked(pixels: np.ndarray, chunks: Any = 80) -> Any:
@@ -137,11 +137,33 @@ def test_colour_masks_and_missing_blocks(noisy) -> None:
 
 
 def test_volumes_in_blocks(monkeypatch) -> None:
-    monkeypatch.setitem(blocks._SIDE, 3, 64)
+    monkeypatch.setattr(blocks, "BLOCK_PIXELS", 32**3)
     volume = add_noise(np.indices((8, 72, 70)).sum(axis=0) / 60.0, SIGMA, 0)
-    found = symsmooth.denoise_nlm(chunked(volume, (8, 36, 35)), SIGMA, window=5).compute(**SYNC)
-    whole = symsmooth.denoise_nlm(volume, SIGMA, window=5)
-    assert np.abs(found - whole).max() < 1e-4 * SIGMA
+    for window in (5, 15):  # each asks for its own halo
+        options = {"window": window, "patch_size": 3}
+        lazy = symsmooth.denoise_nlm(chunked(volume, (8, 36, 35)), SIGMA, **options)
+        whole = symsmooth.denoise_nlm(volume, SIGMA, **options)
+        assert np.abs(lazy.compute(**SYNC) - whole).max() < 1e-4 * SIGMA
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("gaussian", {"h_s": 12.0}), ("bilateral", {"h_s": 10.0}), ("nlm", {"window": 61})],
+)
+def test_a_wide_window_has_a_wide_halo(name, options, noisy) -> None:
+    found = symsmooth.denoise_blocks(chunked(noisy), name, sigma=SIGMA, **options)
+    whole = symsmooth.METHODS[name](noisy, SIGMA, **options)
+    assert np.abs(found.compute(**SYNC) - whole).max() < 1e-4 * SIGMA
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_chunks_larger_than_a_block_are_cut(noisy) -> None:
+    """A block is all that is in memory at once, however large the chunks are."""
+    lazy = symsmooth.denoise(chunked(noisy, 320), SIGMA, quality="preview", rng=1)
+    assert lazy.chunks == ((320,), (320,))
+    small = symsmooth.denoise(chunked(noisy, 160), SIGMA, quality="preview", rng=1)
+    assert np.array_equal(lazy.compute(**SYNC), small.compute(**SYNC))
 
 
 @pytest.mark.parametrize(
@@ -153,6 +175,11 @@ def test_volumes_in_blocks(monkeypatch) -> None:
         ({"mask": np.ones((3, 3), bool)}, "mask must be"),
         ({"mask": np.ones((9, 9))}, "mask must be"),
         ({"progress": print}, "ProgressBar"),
+        ({"method": "gaussian", "h_s": -1.0}, "h_s must be"),
+        ({"method": "bilateral", "h_s": "wide"}, "h_s must be"),
+        ({"method": "nlm", "window": 4}, "window must be odd"),
+        ({"method": "lark", "window": 0}, "window must be"),
+        ({"method": "gsf", "patch_size": 2}, "patch_size must be odd"),
     ],
 )
 def test_wrong_requests_are_refused_at_once(options, what) -> None:
@@ -177,7 +204,7 @@ def test_the_whole_is_looked_at_in_a_bounded_sample() -> None:
 
 
 def test_blending_is_a_partition_of_unity_and_keeps_what_all_agree_on() -> None:
-    made = blocks.make_grid((700, 90), (100, 90), (0, 1), halo=30)
+    made = blocks.cut_along_chunks((700, 90), (100, 90), (0, 1), halo=30)
     small = blocks.Grid(((0, 100, 200, 330), (0, 60, 150)), (30, 30))
     for cut in (made, small):
         shape = [edges[-1] for edges in cut.edges]

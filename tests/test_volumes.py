@@ -7,7 +7,8 @@ import pytest
 import scipy.ndimage
 from skimage.restoration import denoise_nl_means
 
-from symsmooth import denoise
+from symsmooth import denoise, denoise_gsf, denoise_gsfw
+from symsmooth.core import blocks
 from symsmooth.core.metrics import psnr
 from symsmooth.noise import add_noise
 
@@ -42,3 +43,28 @@ def test_a_volume_is_better_off_than_its_slices() -> None:
     print(f"volume {whole:.2f}, slices {slices:.2f}, NLM in 3-D {peer:.2f}")
     assert whole >= slices + 1.0
     assert whole >= peer + 1.0
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        (denoise_gsfw, {"quality": "fast"}),
+        (denoise_gsfw, {"quality": "balanced"}),
+        (denoise_gsf, {"n_clusters": 1500, "h_s": 4.0, "patch_size": 3}),
+    ],
+    ids=["fast", "balanced", "gsf"],
+)
+def test_a_volume_in_blocks_is_that_of_one_block(monkeypatch, method, options) -> None:
+    """Blocks change no more than another seed does: inside, and where two of them meet."""
+    clean = cells(44)[:30]
+    noisy = add_noise(clean, SIGMA, 0)
+    whole, other = (method(noisy, SIGMA, rng=seed, **options) for seed in (0, 1))
+    monkeypatch.setattr(blocks, "BLOCK_PIXELS", 22**3)
+    joined = method(noisy, SIGMA, rng=0, **options)
+    assert not np.array_equal(joined, whole)
+    usual = np.sqrt(np.mean((other - whole) ** 2))
+    assert usual < 0.12 * SIGMA
+    change = (joined - whole) ** 2
+    for region in (np.s_[:], np.s_[8:-8, 8:-8, 8:-8], np.s_[:, 18:26], np.s_[:, :, 18:26]):
+        assert np.sqrt(change[region].mean()) < 1.2 * usual
+    assert psnr(joined, clean) > min(psnr(whole, clean), psnr(other, clean)) - 0.05

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .core.blocks import Box, Grid, make_grid, mosaic, windows
+from .core.blocks import Box, Grid, block_side, cut_along_chunks, mosaic, windows
 from .core.image import Array, ChannelAxis, Picture, Piece, find_channel_axis, open_image
 from .core.lazy import library_of
 from .core.options import make_rng
@@ -96,14 +96,14 @@ def denoise_blocks(
     sigma : float, one for each channel, or None
         Noise level in the units of the image; None estimates the noise once for all blocks.
     channel_axis : int, None or "auto"
-        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
-        says, else none.
+        As for :func:`denoise`.
     mask : array of bool, dask array or None
         Spatial shape; True where a pixel is missing.
     rng : int, Generator or None
         Seed; that of a block is derived from it and the block's position.
     halo : int or None
-        Pixels around a block that it is denoised with; None takes 48, 16 in a volume.
+        Pixels around a block that it is denoised with; None takes what the method and its options need,
+        mostly 48, 16 in a volume.
     **options
         Of the method.  ``workers`` is 1 unless given: dask runs the blocks in parallel.  Numbers of
         clusters are those of a block.
@@ -117,10 +117,11 @@ def denoise_blocks(
     -----
     Noise, contrast, units and channel transform are found once, by one task, from sixteen windows of
     256 x 256 pixels (16 x 64 x 64 voxels) on an even grid; from all pixels if there are at most 2^20.
-    Chunks are joined to blocks of up to 2048 x 2048 with their halo.  At a border the two results r and
-    s give w r + (1 - w) s, w rising linearly over half the halo on both sides; the outer half has no
-    weight.  So a filter whose window and patch reach less than half a halo gives what it gives on the
-    whole, to rounding.  A block without an observed pixel stays as it is.
+    Chunks are joined to blocks of up to 1536 x 1536 pixels (133 x 133 x 133 voxels) without halo; larger
+    ones are cut.  At a border the two results r and s give w r + (1 - w) s, w rising linearly over half
+    the halo on both sides; the outer half has no weight.  So a filter whose window and patch reach less
+    than half a halo gives what it gives on the whole, to rounding.  A block without an observed pixel
+    stays as it is.
 
     Examples
     --------
@@ -140,7 +141,9 @@ def denoise_blocks(
     seed = int(generator.integers(2**63)) if isinstance(rng, np.random.Generator) else int(rng or 0)
     task = BlockTask(METHODS[method], options, axis, seed, sigma)
     joint = () if axis is None else (axis,)
-    grid = make_grid(array.shape, array.chunksize, spatial, joint, halo)
+    if halo is None:
+        halo = METHODS[method].halo(len(spatial), **options)
+    grid = cut_along_chunks(array.shape, _chunks(array, spatial), spatial, halo, joint)
     return _graph(array, mask, grid, task, spatial)
 
 
@@ -168,7 +171,8 @@ def _check(
         )
     if halo is not None and (isinstance(halo, bool) or int(halo) != halo or halo < 1):
         raise ValueError(
-            f"halo must be a whole number of at least 1, got {halo!r}; use None for 48"
+            f"halo must be a whole number of at least 1, got {halo!r}; "
+            "use None for what the method needs"
         )
     shape = tuple(array.shape[i] for i in spatial)
     if mask is not None and (mask.dtype != bool or tuple(mask.shape) != shape):
@@ -177,6 +181,14 @@ def _check(
         )
     if options.get("progress") is not None:
         raise ValueError("progress is dask's: use dask.diagnostics.ProgressBar")
+
+
+def _chunks(array: Any, spatial: list[int]) -> list[int]:
+    """Return the sides of the chunks; those longer than a block are cut evenly."""
+    side = block_side(len(spatial))
+    return [
+        -(-n // -(-n // side)) if axis in spatial else n for axis, n in enumerate(array.chunksize)
+    ]
 
 
 def _graph(array: Any, mask: Any, grid: Grid, task: BlockTask, spatial: list[int]) -> Any:

@@ -23,10 +23,13 @@ from .baselines.epll import denoise_epll
 from .baselines.glide import denoise_glide
 from .baselines.nl_bayes import denoise_nl_bayes
 from .baselines.ple import denoise_ple
+from .core.blocks import default_halo
 from .core.image import Array
+from .filters import filters
 from .filters.filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
 from .gsfw.denoise import denoise, fit_denoise
 from .gsfw.gsfw import denoise_gsfw, fit_gsfw
+from .mixture.gsf import block_halo as gsf_halo
 from .mixture.gsf import denoise_gsf, fit_gsf
 from .noise import NoiseModel, White
 
@@ -88,6 +91,8 @@ class Method:
     fit: Callable[..., Any] | None = None  # the same, but returns all that was found
     reports: tuple[str, ...] = ()  # attributes of what ``fit`` returns that are shown to users
     removes_noise: bool = True
+    # Of a block of a large image, in pixels: halo(n_dims, **options), with the method's own options.
+    halo: Callable[..., int] = default_halo
 
     def __call__(self, image: Any, sigma: Any = None, **options: Any) -> Array:
         """Denoise an image."""
@@ -169,11 +174,11 @@ def _registry(*methods: Method) -> Mapping[str, Method]:
 
 METHODS: Mapping[str, Method] = _registry(
     Method("denoise", denoise, fit_denoise),
-    Method("gaussian", denoise_gaussian),
-    Method("bilateral", denoise_bilateral),
-    Method("nlm", denoise_nlm),
-    Method("lark", denoise_lark),
-    Method("gsf", denoise_gsf, fit_gsf, reports=("n_clusters", "fidelity")),
+    Method("gaussian", denoise_gaussian, halo=filters.gaussian_halo),
+    Method("bilateral", denoise_bilateral, halo=filters.bilateral_halo),
+    Method("nlm", denoise_nlm, halo=filters.nlm_halo),
+    Method("lark", denoise_lark, halo=filters.lark_halo),
+    Method("gsf", denoise_gsf, fit_gsf, reports=("n_clusters", "fidelity"), halo=gsf_halo),
     Method("gsfw", denoise_gsfw, fit_gsfw),
     Method("bm3d", denoise_bm3d),
     Method("nl_bayes", denoise_nl_bayes),

@@ -29,7 +29,7 @@ zarr = pytest.importorskip("zarr")
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(symsmooth.__file__).parents[1])}
 SMALL = (
-    "from symsmooth.core import blocks; blocks._SIDE[2] = 352;"
+    "from symsmooth.core import blocks; blocks.BLOCK_PIXELS = 256**2;"
     "from symsmooth.app import cluster, large; large._LARGE = 1000; cluster._PATIENCE = 5;"
 )
 NLM = ("--method", "nlm", "--window", "9")
@@ -103,7 +103,7 @@ def denoise_here(
     method: str = "nlm", stages: list[str] | None = None, **options: Any,
 ) -> list[str]:  # fmt: skip
     """Denoise in this process with small boxes; return the stages that were reported."""
-    monkeypatch.setitem(blocks._SIDE, 2, 352)
+    monkeypatch.setattr(blocks, "BLOCK_PIXELS", 256**2)
     stages = [] if stages is None else stages
     own = {"window": 9} if method == "nlm" else {}
     job = jobs.DenoiseJob(find_method(method), own, 20.0, "auto", 1, 0, **options)
@@ -133,6 +133,23 @@ def test_tiled_tiff_with_alpha(tmp_path, monkeypatch, end) -> None:
     if end == ".tif":
         assert image.alpha is not None
         assert np.array_equal(np.squeeze(image.alpha), pixels[..., 3])
+
+
+def test_pages_larger_than_a_block_are_cut(tmp_path, monkeypatch) -> None:
+    """The boxes of a volume are blocks of it, not stacks of its whole pages."""
+    volume = np.stack([picture(80)] * 36) + np.arange(36, dtype=np.uint16)[:, None, None]
+    tifffile.imwrite(tmp_path / "in.tif", volume, metadata={"axes": "ZYX"}, rowsperstrip=80)
+    monkeypatch.setattr(blocks, "BLOCK_PIXELS", 40**3)
+    stages: list[str] = []
+    job = jobs.DenoiseJob(find_method("nlm"), {"window": 3}, 200.0, "auto", 1, 0, third="volume")
+    how = large.BoxOptions(False, "", stages.append)
+    with open_source(tmp_path / "in.tif") as opened:
+        large.denoise_boxes(
+            opened, tmp_path / "out.tif", job, lambda stage, *_: stages.append(stage), how
+        )
+    assert {re.sub(": .*", "", stage) for stage in stages} == {f"box {i} of 4" for i in range(1, 5)}
+    whole = symsmooth.denoise_nlm(volume, 200.0, window=3, channel_axis=None)
+    assert np.mean(read_image(tmp_path / "out.tif").pixels != whole) < 1e-3  # ties
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i4", "f4", "f8"])

@@ -7,9 +7,8 @@ import pytest
 from skimage import data
 
 from symsmooth import denoise, denoise_gsf, denoise_gsfw, fit_gsfw
-from symsmooth.core import channels
+from symsmooth.core import blocks, channels
 from symsmooth.core.metrics import psnr
-from symsmooth.gsfw import stages
 from symsmooth.gsfw.presets import PRESETS
 from symsmooth.noise import add_noise
 
@@ -91,11 +90,13 @@ def test_volumes_use_the_third_dimension() -> None:
 def test_blocks_equal_the_whole_without_seams(scene, monkeypatch) -> None:
     clean, noisy = scene
     whole = denoise_gsfw(noisy, SIGMA)
-    monkeypatch.setattr(stages, "_BLOCK_PIXELS", 90 * 90)
-    blocks = denoise_gsfw(noisy, SIGMA)
-    assert np.array_equal(blocks, denoise_gsfw(noisy, SIGMA, workers=1))
-    assert psnr(blocks, clean) > psnr(whole, clean) - 0.02
-    step = np.abs(np.diff(blocks - whole, axis=0)).mean(axis=1)
+    monkeypatch.setattr(blocks, "BLOCK_PIXELS", 90 * 90)
+    fit = fit_gsfw(noisy, SIGMA)
+    joined = fit.image
+    assert set(fit.seconds) == {"pilot 1", "pilot 2", "final"}
+    assert np.array_equal(joined, denoise_gsfw(noisy, SIGMA, workers=1))
+    assert psnr(joined, clean) > psnr(whole, clean) - 0.02
+    step = np.abs(np.diff(joined - whole, axis=0)).mean(axis=1)
     assert step[76:84].max() < 1.5 * np.quantile(step, 0.95)
 
 
@@ -127,6 +128,6 @@ def test_pure_noise_becomes_smooth_without_blotches(quality) -> None:
     """Nothing but noise: the coarser pictures end, and low frequencies are clean too."""
     noisy = np.random.default_rng(0).standard_normal((96, 110))
     denoised = denoise_gsfw(noisy, 1.0, quality=quality)
-    blocks = denoised[:96, :96].reshape(6, 16, 6, 16).mean(axis=(1, 3))
+    coarse = denoised[:96, :96].reshape(6, 16, 6, 16).mean(axis=(1, 3))
     assert denoised.std() < 0.25
-    assert blocks.std() < 0.1
+    assert coarse.std() < 0.1

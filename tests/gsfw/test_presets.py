@@ -6,13 +6,77 @@ import itertools
 
 import pytest
 
-from symsmooth.gsfw.presets import PRESETS, adapt, calibration, widen
+from symsmooth import METHODS
+from symsmooth.gsfw.presets import PRESETS, Ramp, adapt, calibration, widen
+from symsmooth.noise import grey_levels
 
 NOISE = [2.0, 10.0, 18.0, 22.0, 30.0, 45.0, 80.0, 150.0]  # grey levels of a natural picture
 
 
-def at(grey_levels: float) -> float:
-    return 56.0 / grey_levels
+def at(level: float) -> float:
+    """Contrast of a natural picture with so many grey levels of noise."""
+    return grey_levels(level)
+
+
+def test_a_ramp_goes_from_its_start_to_its_end_and_stays_there() -> None:
+    ramp = Ramp(10.0, 30.0, start=2.0, rise=-1.0)
+    assert [ramp(value) for value in (-5, 10, 15, 20, 30, 99)] == [2.0, 2.0, 1.75, 1.5, 1.0, 1.0]
+    assert Ramp(0.0, 4.0)(1.0) == 0.25
+
+
+def test_contrast_and_grey_levels_are_each_others_inverse() -> None:
+    assert grey_levels(grey_levels(25.0)) == pytest.approx(25.0)
+
+
+def test_a_slower_preset_looks_at_more() -> None:
+    """More stages, or stages of more clusters: users are told of them in the order of time."""
+
+    def work(name: str) -> float:
+        stages = adapt(PRESETS[name], at(25.0), 2).stages
+        return sum(s.max_clusters * s.patch_size**2 / s.pixels_per_cluster for s in stages)
+
+    costs = [work(name) for name in ("preview", "fast", "balanced", "best")]
+    assert costs == sorted(costs)
+    assert [len(PRESETS[name].stages) for name in ("preview", "fast", "balanced", "best")] == [
+        1,
+        2,
+        3,
+        3,
+    ]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("n_dims", [2, 3])
+def test_stages_change_smoothly_with_the_noise(name, n_dims) -> None:
+    """One more per cent of noise changes nothing by more than three."""
+    for level in range(2, 120):
+        before, after = (adapt(PRESETS[name], at(level * step), n_dims) for step in (1.0, 1.01))
+        assert abs(after.coarse - before.coarse) < 0.03
+        for a, b in zip(before.stages, after.stages, strict=True):
+            assert (a.patch_size, a.pixels_per_cluster) == (b.patch_size, b.pixels_per_cluster)
+            for field in ("h_s", "temperature", "feedback", "strength", "reach"):
+                assert getattr(b, field) == pytest.approx(getattr(a, field), rel=0.03)
+
+
+@pytest.mark.parametrize("name", ["fast", "balanced", "best"])
+def test_volumes_have_small_cubes_and_narrow_clusters(name) -> None:
+    flat, deep = (adapt(PRESETS[name], at(25.0), n_dims) for n_dims in (2, 3))
+    assert {pilot.patch_size for pilot in deep.pilots} == {3}
+    assert deep.final.patch_size == 4
+    for a, b in zip(flat.stages, deep.stages, strict=True):
+        assert b.h_s < 0.5 * a.h_s
+        assert b.strength <= a.strength
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("n_dims", [2, 3])
+def test_clusters_end_within_their_halo(name, n_dims) -> None:
+    """No pixel of a block, without its halo, misses a patch of its clusters."""
+    halo = METHODS["gsfw"].halo(n_dims)
+    for level in NOISE:
+        for stage in adapt(PRESETS[name], at(level), n_dims).stages:
+            assert stage.h_s <= halo / 3
+            assert stage.h_s * stage.reach + stage.patch_size <= halo
 
 
 @pytest.mark.parametrize("name", PRESETS)

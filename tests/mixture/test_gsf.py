@@ -7,8 +7,9 @@ import pytest
 from skimage import data
 
 from symsmooth import denoise_gsf, denoise_nlm, fit_gsf
+from symsmooth.core import blocks
 from symsmooth.core.metrics import psnr
-from symsmooth.mixture import em, gsf
+from symsmooth.mixture import em
 from symsmooth.noise import add_noise
 
 
@@ -92,12 +93,12 @@ def test_blocks_equal_the_whole_without_seams(monkeypatch) -> None:
     clean = data.camera()[100:324, 100:324] / 255.0
     noisy = add_noise(clean, 0.1, 0)
     whole = denoise_gsf(noisy, 0.1, n_clusters=1200)
-    monkeypatch.setattr(gsf, "_BLOCK_PIXELS", 112 * 112)
-    blocks = denoise_gsf(noisy, 0.1, n_clusters=1200)
-    assert np.array_equal(blocks, denoise_gsf(noisy, 0.1, n_clusters=1200, workers=1))
-    assert not np.array_equal(whole, blocks)
-    assert psnr(blocks, clean) > psnr(whole, clean) - 0.02
-    step = np.abs(np.diff(blocks - whole, axis=0)).mean(axis=1)
+    monkeypatch.setattr(blocks, "BLOCK_PIXELS", 112 * 112)
+    joined = denoise_gsf(noisy, 0.1, n_clusters=1200)
+    assert np.array_equal(joined, denoise_gsf(noisy, 0.1, n_clusters=1200, workers=1))
+    assert not np.array_equal(whole, joined)
+    assert psnr(joined, clean) > psnr(whole, clean) - 0.02
+    step = np.abs(np.diff(joined - whole, axis=0)).mean(axis=1)
     assert step[108:116].max() < 1.5 * np.quantile(step, 0.95)
 
 

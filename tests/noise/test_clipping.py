@@ -24,7 +24,7 @@ def test_nothing_changes_where_nothing_was_cut_off() -> None:
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_shadows_of_a_clipped_picture_come_back_dark(turned) -> None:
-    """A ramp from black: its dark end is 0.4 sigma too bright unless clipping is undone; at white as well."""
+    """A ramp from black: its dark end is 0.4 sigma too bright unless clipping is undone; so at white."""
     clean = np.tile(np.linspace(0.0, 150.0, 192), (96, 1))
     noisy = clean + 20 * np.random.default_rng(0).standard_normal(clean.shape)
     noisy = np.clip(np.rint(noisy), 0, 255).astype(np.uint8)

@@ -155,7 +155,7 @@ def _plan(
 ) -> BoxPlan:
     """Say how the image is cut into boxes and look at it."""
     from .. import __version__
-    from ..core.blocks import make_grid
+    from ..core.blocks import block_side, cut_along_chunks
     from ..dask import BlockTask
     from ..io.regions import target_chunks
 
@@ -165,13 +165,15 @@ def _plan(
     spatial = [axis for axis, kept in enumerate(whole) if kept and axis not in joint]
     chunks = list(target_chunks(target, source))
     if target.suffix.lower() != ".zarr":  # boxes may share strips and tiles: one process writes
-        chunks = [n if n <= 512 else 1 for n in chunks]
+        longest = min(512, block_side(len(spatial)))
+        chunks = [n if n <= longest else 1 for n in chunks]
     elif remote and any(chunks[axis] > 1 for axis in plain):
         raise UsageError(f"{source.path}: its chunks span several pictures; store each in its own")
     options = dict(job.options)
     if "workers" in job.method.accepts:
         options["workers"] = job.workers or (1 if remote else None)
-    grid = make_grid(source.shape, chunks, spatial, joint)
+    halo = job.method.halo(len(spatial), **job.options)
+    grid = cut_along_chunks(source.shape, chunks, spatial, halo, joint)
     task = BlockTask(job.method, options, stack.channel_axis, job.seed, job.sigma)
     colours = slice(None, -1) if _has_alpha(source) else slice(None)
     stats = _survey(source, task, spatial, plain, colours)

@@ -13,7 +13,7 @@ from ..core.channels import decorrelate, mix
 from ..core.image import Array, ChannelAxis, Float, open_image
 from ..core.lazy import dask_aware
 from ..core.parallel import Pool, Progress
-from ..noise import contrast, resolve_sigma
+from ..noise import contrast, grey_levels, resolve_sigma
 from .groups import Search, filter_groups, from_planes, to_planes, whole_patches
 from .transforms import bior15, dct, kaiser
 
@@ -46,21 +46,12 @@ def denoise_bm3d(
 
     Parameters
     ----------
-    image : array_like
-        2-D or 3-D, plus channels if ``channel_axis`` is given.
     sigma : float or None
         Standard deviation of the white noise, in the units of the image; None estimates it.
-    channel_axis : int, None or "auto"
-        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
-        says, else none.
-    mask : array_like of bool or None
-        True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None
         Not used: the method has no randomness.
-    workers : int or None
-        Threads; None takes all cores.
-    progress : callable or None
-        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
+    image, channel_axis, mask, workers, progress
+        As for :func:`denoise`.
 
     Returns
     -------
@@ -119,7 +110,7 @@ def choose_steps(ratio: float, n_dims: int, channels: int) -> Steps:
     Chosen on the development pictures at sigma 15 to 100, see docs/paper_map.md.
     """
     limit = (0.45 * ratio) ** 2 + 0.1
-    level = 56.0 / ratio  # grey levels of noise, were it a natural picture
+    level = grey_levels(ratio)
     if n_dims == 3:
         return Steps(Search(4, 2, 5, 16), 2.7, Search(4, 2, 5, 32, limit=limit), 1.0)
     if level >= 90.0:

@@ -13,7 +13,7 @@ from ..core.image import Array, ChannelAxis, Float, Picture, open_image
 from ..core.lazy import dask_aware
 from ..core.options import check_at_least_one, make_rng
 from ..core.parallel import Pool, Progress
-from ..noise import contrast, resolve_sigma
+from ..noise import NATURAL_SPREAD, contrast, resolve_sigma
 from .natural import NATURAL_CONTRAST, NATURAL_SIDE, natural_prior
 from .overlap import coverage, filter_patches, mirror, take_patches, unmirror
 from .patch_gmm import NoisyPrior, PatchPrior, em_step, first_prior
@@ -26,7 +26,7 @@ _MAX_COMPONENTS = 100
 _MAX_PATCHES = 60_000  # that a mixture is learned from
 _EM_STEPS = 20
 _PILOT_TIME, _LEARNING = 0.1, 0.9  # of the time that is left, for the progress callback
-_FLOOR = 1.0 / 56.0  # of learned eigenvalues' roots, in units of the picture's contrast
+_FLOOR = 1.0 / NATURAL_SPREAD  # of learned eigenvalues' roots, in units of the picture's contrast
 
 
 @dask_aware
@@ -58,17 +58,10 @@ def denoise_epll(
         Side of the patches; None takes 8 for the natural prior (which has no other), else 5.
     n_components : int or None
         Components of a mixture that is learned; None takes one for 150 patches, at most 100.
-    channel_axis : int, None or "auto"
-        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
-        says, else none.
-    mask : array_like of bool or None
-        True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None
         Seed of a mixture that is learned.
-    workers : int or None
-        Threads; None takes all cores.
-    progress : callable or None
-        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
+    channel_axis, mask, workers, progress
+        As for :func:`denoise`.
 
     Returns
     -------

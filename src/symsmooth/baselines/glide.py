@@ -60,8 +60,6 @@ def denoise_glide(
 
     Parameters
     ----------
-    image : array_like
-        2-D or 3-D, plus channels if ``channel_axis`` is given.
     sigma : float or None
         Standard deviation of the noise, in the units of the image; None estimates it.
     patch_size : int or None
@@ -69,17 +67,10 @@ def denoise_glide(
     samples : int
         Rows of the filter that are computed in each block of 18 x 18 pixels (8 x 8 x 8 in a
         volume): the eigenvectors that can be found.
-    channel_axis : int, None or "auto"
-        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
-        says, else none.
-    mask : array_like of bool or None
-        True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None
         Not used: rows are sampled on a grid.
-    workers : int or None
-        Threads; None takes all cores.
-    progress : callable or None
-        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
+    image, channel_axis, mask, workers, progress
+        As for :func:`denoise`.
 
     Returns
     -------

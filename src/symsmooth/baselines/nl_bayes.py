@@ -12,7 +12,7 @@ from ..core.channels import decorrelate, mix
 from ..core.image import Array, ChannelAxis, Float, open_image
 from ..core.lazy import dask_aware
 from ..core.parallel import Pool, Progress
-from ..noise import contrast, resolve_sigma
+from ..noise import contrast, grey_levels, resolve_sigma
 from .groups import Search, filter_groups, from_planes, to_planes, whole_patches
 
 # Chosen on the development pictures at sigma 15 to 80, see docs/paper_map.md.
@@ -45,24 +45,15 @@ def denoise_nl_bayes(
 
     Parameters
     ----------
-    image : array_like
-        2-D or 3-D, plus channels if ``channel_axis`` is given.
     sigma : float or None
         Standard deviation of the white noise, in the units of the image; None estimates it.
     boost : bool
         Whether patches that were denoised in an earlier group are skipped as references: three times
         as fast, a few hundredths of a dB worse.
-    channel_axis : int, None or "auto"
-        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
-        says, else none.
-    mask : array_like of bool or None
-        True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None
         Not used: the method has no randomness.
-    workers : int or None
-        Threads; None takes all cores.
-    progress : callable or None
-        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
+    image, channel_axis, mask, workers, progress
+        As for :func:`denoise`.
 
     Returns
     -------
@@ -121,7 +112,7 @@ def choose_steps(ratio: float, n_dims: int, channels: int, boost: bool) -> Steps
         return Steps(
             Search(3, 2, 5, 4 * 27, 4 * 27, boost=boost), Search(3, 2, 5, 160, 32, limit, boost)
         )
-    level = 56.0 / ratio  # grey levels of noise, were it a natural picture
+    level = grey_levels(ratio)
     radius = 17 if level < 40.0 else 25
     side = 4 + min(int(level // 20.0), 4)
     final = max(side, 5) if channels == 1 else min(max(side - 1, 4), 5)

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import scipy.fft
 import scipy.special
 from numpy.typing import ArrayLike
 
-from ..core.blocks import Block, cover
+from ..core.blocks import Block, cut_evenly
 from ..core.channels import decorrelate, mix
 from ..core.image import Array, ChannelAxis, Float, open_image
 from ..core.lazy import dask_aware
 from ..core.options import check_at_least_one
 from ..core.parallel import Pool, Progress
-from ..noise import contrast, resolve_sigma
+from ..noise import NATURAL_SPREAD, contrast, resolve_sigma
 from .overlap import coverage, mirror, put_patches, take_patches, unmirror
 from .patch_gmm import NoisyPrior, PatchPrior, from_moments
 
-_SIDE = 8
+_SIDE = 8  # of a patch; it and the 18 orientations are the paper's
 _ORIENTATIONS = 18
 _REGION = 128  # side of the regions that have their own mixtures
-_HALO = 8
-_EPSILON = 16.0 / 56.0**2  # added to learned covariances, in units of the picture's variance
+_HALO = _SIDE  # around a region: a pixel inside it has all its patches
+# Added to learned covariances, in units of the picture's variance: 4 grey levels, squared.
+_EPSILON = (4.0 / NATURAL_SPREAD) ** 2
 
 
 @dask_aware
@@ -49,17 +51,10 @@ def denoise_ple(
         Standard deviation of the white noise, in the units of the image; None estimates it.
     iterations : int
         Rounds of MAP-EM.
-    channel_axis : int, None or "auto"
-        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
-        says, else none.
-    mask : array_like of bool or None
-        True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None
         Not used: nothing is drawn.
-    workers : int or None
-        Threads; None takes all cores.
-    progress : callable or None
-        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
+    channel_axis, mask, workers, progress
+        As for :func:`denoise`.
 
     Returns
     -------
@@ -94,19 +89,22 @@ def denoise_ple(
     transform = decorrelate(picture.scene.noisy, sigma)
     noisy = mix(picture.noisy, transform)
     spread = contrast(mix(picture.scene.noisy, transform)[..., 0], sigma) * sigma
-    regions = cover(picture.spatial[-2:], _REGION**2, _HALO)
+    regions = cut_evenly(picture.spatial[-2:], _HALO, _REGION**2).blocks
     pieces = [
-        _Piece((*at, *region.outer, c), region)
+        _Piece((*at, ..., slice(c, c + 1)), region)
         for at in np.ndindex(*picture.spatial[:-2])
         for c in range(noisy.shape[-1])
         for region in regions
     ]
+
+    def run(piece: _Piece) -> Float:
+        part = noisy[piece.plane][piece.region.outer]
+        return solve(part[..., 0], sigma, spread, iterations)[..., np.newaxis]
+
     denoised = np.zeros_like(noisy)
     with Pool(workers, progress) as pool:
-        for piece, part in pool.map(
-            lambda piece: solve(noisy[piece.where], sigma, spread, iterations), pieces, "regions"
-        ):
-            denoised[piece.where] += piece.region.ramp * part
+        for piece, part in pool.map(run, pieces, "regions"):
+            piece.region.add_to(denoised[piece.plane], part)
     return picture.restore(mix(denoised, transform.T))
 
 
@@ -114,7 +112,7 @@ def denoise_ple(
 class _Piece:
     """One region of one channel of one slice."""
 
-    where: tuple[int | slice, ...]
+    plane: tuple[Any, ...]  # where its plane (y, x, 1) lies in the picture
     region: Block
 
 

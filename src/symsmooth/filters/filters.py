@@ -6,9 +6,12 @@ D_r^-1 W D_c^-1, N so many rounds, None until W is doubly stochastic.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.blocks import default_halo
 from ..core.image import Array, ChannelAxis, Float, Picture, open_image
 from ..core.lazy import dask_aware
 from ..core.options import check_odd, check_positive
@@ -25,6 +28,12 @@ _LARK_SHARPNESS = 1.2
 _STEERING = 0.85  # share of the time that LARK spends on its kernels
 _PRODUCTS = 20  # of W until it is doubly stochastic
 _WIDTHS = 0.9  # share of the time that the Gaussian filter spends on finding its width
+_CANDIDATES = 0.4 * 1.25 ** np.arange(
+    12
+)  # h_s of the Gaussian filter that SURE chooses from, pixels
+_STEERING_REACH = (
+    8  # pixels around one whose gradients steer its kernel: 3 deviations of their smoothing
+)
 
 
 @dask_aware
@@ -44,25 +53,16 @@ def denoise_gaussian(
 
     Parameters
     ----------
-    image : array_like
-        2-D or 3-D, plus channels if ``channel_axis`` is given.
     sigma : float or None
         Standard deviation of the noise, in the units of the image; None estimates it.
     h_s : float or None
         Standard deviation of the filter in pixels; None minimises SURE, which is exact here.
     sinkhorn_iters : int or None
         0 the original filter, 1 one-step, N so many rounds, None until doubly stochastic.
-    channel_axis : int, None or "auto"
-        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
-        says, else none.
-    mask : array_like of bool or None
-        True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None
         Not used: the filter has no randomness.
-    workers : int or None
-        Threads; None takes all cores.
-    progress : callable or None
-        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
+    image, channel_axis, mask, workers, progress
+        As for :func:`denoise`.
 
     Returns
     -------
@@ -325,7 +325,7 @@ def _gaussian_width(
     """Return the h_s that minimises SURE; W does not depend on the noise, so SURE is exact."""
     best = (np.inf, 0.0)
     observed = picture.observed
-    for h_s in pool.parts(0.4 * 1.25 ** np.arange(12)):
+    for h_s in pool.parts(_CANDIDATES):
         W = weights.gaussian(picture.noisy, float(h_s), pool)
         denoised = smooth(W, picture, sinkhorn_iters)
         centre = 1.0 / W.row_sums()  # the trace, up to the change that column scaling makes
@@ -351,3 +351,37 @@ def _check_iterations(sinkhorn_iters: int | None) -> None:
             f"sinkhorn_iters must be a whole number of 0 or more, got {sinkhorn_iters!r}; "
             "use None for until convergence"
         )
+
+
+def gaussian_halo(n_dims: int, *, h_s: float | None = None, **_: object) -> int:
+    """Return the halo of a block in which the Gaussian filter gives what it gives on the whole."""
+    check_positive("h_s", h_s)
+    return _window_halo(n_dims, weights.SOFT_REACH * (_CANDIDATES[-1] if h_s is None else h_s))
+
+
+def bilateral_halo(n_dims: int, *, h_s: float = 1.5, **_: object) -> int:
+    """Return the halo of a block in which the bilateral filter gives what it gives on the whole."""
+    check_positive("h_s", h_s)
+    return _window_halo(n_dims, weights.SOFT_REACH * h_s)
+
+
+def nlm_halo(
+    n_dims: int, *, patch_size: int = 5, window: int = 21, h_s: float | None = None, **_: object
+) -> int:
+    """Return the halo of a block in which NLM gives what it gives on the whole."""
+    check_odd("patch_size", patch_size)
+    check_odd("window", window)
+    check_positive("h_s", h_s)
+    reach = window // 2 if h_s is None else weights.SOFT_REACH * h_s
+    return _window_halo(n_dims, reach + patch_size // 2)
+
+
+def lark_halo(n_dims: int, *, window: int = 11, **_: object) -> int:
+    """Return the halo of a block in which LARK gives what it gives on the whole."""
+    check_odd("window", window)
+    return _window_halo(n_dims, window // 2 + _STEERING_REACH)
+
+
+def _window_halo(n_dims: int, reach: float) -> int:
+    """Return twice the reach, since halos are cross-faded over half; more is room for Sinkhorn-Knopp."""
+    return max(default_halo(n_dims), 2 * math.ceil(reach))

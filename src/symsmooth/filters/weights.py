@@ -23,7 +23,7 @@ from ..core.tiles import spans
 
 _LOG2E = 1.0 / math.log(2.0)
 _STEERED = 2**16  # pixels whose kernels are steered in one piece
-_SOFT_REACH = 3.0  # a soft window ends at this many h_s, where its weight is exp(-4.5)
+SOFT_REACH = 3.0  # a soft window ends at this many h_s, where its weight is exp(-4.5)
 
 
 class WindowFilter(LinearOperator):
@@ -225,7 +225,7 @@ def half_space(n_dims: int, radius: int) -> Array:
 
 def soft_window(n_dims: int, h_s: float) -> tuple[Array, Float]:
     """Return the half space of a ball of 3 h_s, and |offset|^2 / 2 h_s^2 in powers of two."""
-    reach = _SOFT_REACH * h_s
+    reach = SOFT_REACH * h_s
     offsets = half_space(n_dims, int(reach))
     square = (offsets**2).sum(axis=1)
     inside = square <= reach**2

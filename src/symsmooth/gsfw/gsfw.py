@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +22,7 @@ from ..core.image import Array, ChannelAxis, Float, open_image
 from ..core.lazy import dask_aware
 from ..core.options import make_rng
 from ..core.parallel import Pool, Progress
+from ..core.signatures import parameters_of
 from ..mixture.em import GaussianMixture
 from ..noise import resolve_sigma
 from .presets import Quality
@@ -62,68 +64,6 @@ class GSFWResult:
     n_bounded: int
 
 
-@dask_aware
-def denoise_gsfw(
-    image: ArrayLike,
-    sigma: float | None = None,
-    *,
-    quality: Quality = "balanced",
-    channel_axis: ChannelAxis = "auto",
-    mask: ArrayLike | None = None,
-    rng: int | np.random.Generator | None = None,
-    workers: int | None = None,
-    progress: Progress | None = None,
-) -> Array:
-    """Denoise with GSF-W: soft clusters of patches with learned covariances.
-
-    Parameters
-    ----------
-    image : array_like
-        2-D or 3-D, plus channels if ``channel_axis`` is given.
-    sigma : float or None
-        Standard deviation of the white noise, in the units of the image; None estimates it.
-    quality : {"preview", "fast", "balanced", "best"}
-        How much time to spend.
-    channel_axis : int, None or "auto"
-        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
-        says, else none.
-    mask : array_like of bool or None
-        True where a pixel is missing; non-finite pixels are missing too.
-    rng : int, Generator or None
-        Seed of the clusters' first positions; the same seed gives the same bits.
-    workers : int or None
-        Threads; None takes all cores.
-    progress : callable or None
-        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
-
-    Returns
-    -------
-    ndarray
-        Same shape and dtype as the image.
-
-    Notes
-    -----
-    The clusters are the paper's (EM with identity covariance on whitened generalised patches); what
-    is new is what a cluster answers: see :mod:`symsmooth.gsfw.estimators`.
-
-    References
-    ----------
-    S. H. Chan, T. Zickler, Y. M. Lu, "Understanding symmetric smoothing filters: a Gaussian mixture
-    model perspective", IEEE Trans. Image Processing 26 (2017), doi:10.1109/TIP.2017.2731208.
-
-    Examples
-    --------
-    >>> import numpy as np, symsmooth
-    >>> noisy = np.random.default_rng(0).normal(100.0, 20.0, (32, 32))
-    >>> bool(symsmooth.denoise_gsfw(noisy, 20.0).std() < 6.0)
-    True
-    """
-    picture = open_image(image, channel_axis, mask)
-    sigma = resolve_sigma(picture, sigma)
-    found = run_gsfw(picture, sigma, quality, make_rng(rng), Pool(workers, progress))
-    return picture.restore(found.image)
-
-
 def fit_gsfw(
     image: ArrayLike,
     sigma: float | None = None,
@@ -149,3 +89,40 @@ def fit_gsfw(
         seconds=found.seconds,
         n_bounded=found.n_bounded,
     )
+
+
+@dask_aware
+@parameters_of(fit_gsfw)
+def denoise_gsfw(*args: Any, **options: Any) -> Array:
+    """Denoise with GSF-W: soft clusters of patches with learned covariances.
+
+    Parameters
+    ----------
+    sigma : float or None
+        Standard deviation of the white noise, in the units of the image; None estimates it.
+    image, quality, channel_axis, mask, rng, workers, progress
+        As for :func:`denoise`.
+
+    Returns
+    -------
+    ndarray
+        Same shape and dtype as the image.
+
+    Notes
+    -----
+    The clusters are the paper's (EM with identity covariance on whitened generalised patches); what
+    is new is what a cluster answers: see :mod:`symsmooth.gsfw.estimators`.
+
+    References
+    ----------
+    S. H. Chan, T. Zickler, Y. M. Lu, "Understanding symmetric smoothing filters: a Gaussian mixture
+    model perspective", IEEE Trans. Image Processing 26 (2017), doi:10.1109/TIP.2017.2731208.
+
+    Examples
+    --------
+    >>> import numpy as np, symsmooth
+    >>> noisy = np.random.default_rng(0).normal(100.0, 20.0, (32, 32))
+    >>> bool(symsmooth.denoise_gsfw(noisy, 20.0).std() < 6.0)
+    True
+    """
+    return fit_gsfw(*args, **options).image

@@ -2,7 +2,8 @@
 
 Constants were chosen on 40 pictures of the development set and 8 larger ones; docs/flagship.md says what
 it costs to change them.  Noise is measured against the picture's :func:`~symsmooth.noise.contrast`, so
-that nothing depends on units; "grey levels" below are those of a natural picture, 56 / contrast.
+that nothing depends on units; grey levels are those it would have in a natural picture
+(:func:`~symsmooth.noise.grey_levels`).
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
-import numpy as np
+from ..noise import grey_levels
 
 Quality = Literal["preview", "fast", "balanced", "best"]
 
@@ -104,53 +105,104 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 )
 
 
+class Ramp(NamedTuple):
+    """A number that follows another: ``start`` up to ``low``, linearly to ``start + rise`` at ``high``."""
+
+    low: float
+    high: float
+    start: float = 0.0
+    rise: float = 1.0
+
+    def __call__(self, value: float) -> float:
+        """Return the number at this value."""
+        way = min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+        return self.start + self.rise * way
+
+
+# How stages follow the noise, in grey levels.
+#
+# The more noise, the more patches it takes to average it out: clusters become wider.  Factors of h_s;
+# pilots with 0.8 throughout: -.01 to -.02 dB.  In the final stage it matters less: 1 throughout is
+# +.001 dB (fast), with more patches to look at.
+_PILOT_WIDTH = Ramp(15.0, 25.0, start=0.8, rise=0.2)
+_FINAL_WIDTH = Ramp(15.0, 25.0, start=0.81, rise=0.19)
+# For smooth gradients the final clusters begin wide (gradients +0.5 dB, photographs +.02 dB), and all
+# begin soft, by a factor of the temperature (gradients +0.2 to +0.4 dB, photographs -.003 dB).  Both
+# together take a sixth of the time.
+_SMOOTH_FINAL_WIDTH = Ramp(15.0, 25.0, start=2.0, rise=-1.0)
+_SMOOTH_TEMPERATURE = Ramp(20.0, 34.0, start=0.6, rise=0.4)
+# What is added to the share of the noise that a second pilot is given again.  Nothing: -.005 dB at 40
+# to 75 grey levels; -0.2: +.002 dB.
+_FEEDBACK_CHANGE = Ramp(30.0, 50.0, rise=-0.1)
+# Strength of the Wiener filter: a pilot has lost the more variance the more noise there was.
+# Throughout 3 in a picture: -.03 to -.07 dB at 5 grey levels; in a volume: -.15 to -.25 dB on cells.
+_PICTURE_STRENGTH = Ramp(0.0, 25.0, start=1.75, rise=1.25)
+_VOLUME_STRENGTH = Ramp(0.0, 25.0, start=1.75, rise=0.5)
+# Weight of what half size says of low frequencies, in the first pilot and in the result.  From 0 grey
+# levels on: a quarter more time for .015 dB at most; pilots from 35 to 60: -.006 to +.013 dB; none in
+# the result: -.001/-.017/-.025 dB at 50/75/100 grey levels.
+_COARSE_PILOT = Ramp(30.0, 55.0)
+_COARSE_FINAL = Ramp(30.0, 100.0, rise=0.5)
+
+# In colour clusters are more alike, since all channels chose them: fewer, larger ones do in the final
+# stage.
+_COLOUR_PATCH, _COLOUR_PIXELS_PER_CLUSTER = 7, 30  # at most, at least
+
+# Where a picture repeats itself, by the share of its patches that occur again (below 0.15 in
+# photographs, near 1 in a checkerboard): how wide clusters become, and within how many h_s EM looks
+# for them; +2 to +5 dB there.
+_REPEATED = Ramp(0.3, 0.7)
+_REPEATED_H_S, _REPEATED_REACH = 40.0, 1.5
+
+# Seven pictures at sigma 5 to 75: Wiener stages claim 0.85 to 1.3 of the true error, 1.06 on average;
+# the spectral pilot, which does not know its bias, from 0.9 at little noise to 0.5 at much.
+_WIENER_CLAIM = 1.06
+_PILOT_BIAS = 0.8  # over the contrast
+
+
 def adapt(preset: Preset, contrast: float, n_dims: int, n_channels: int = 1) -> Preset:
     """Fit a preset to the noise and to the numbers of spatial dimensions and of channels.
 
     The more noise, the more the coarse picture counts.
     """
-    grey_levels = 56.0 / contrast
+    noise = grey_levels(contrast)
     fitted = _fit_to_volume if n_dims == 3 else _fit_to_picture
-    pilots, final = fitted(preset, grey_levels)
+    pilots, final = fitted(preset, noise)
     if n_dims == 2 and final is not None and n_channels > 1:
-        # In colour clusters are more alike, since all channels chose them: fewer, larger ones do.
-        side, members = min(final.patch_size, 7), max(final.pixels_per_cluster, 30)
-        final = replace(final, patch_size=side, pixels_per_cluster=members)
+        final = replace(
+            final,
+            patch_size=min(final.patch_size, _COLOUR_PATCH),
+            pixels_per_cluster=max(final.pixels_per_cluster, _COLOUR_PIXELS_PER_CLUSTER),
+        )
     return replace(
         preset,
         pilots=pilots,
         final=final,
-        coarse=_rise(grey_levels, 30.0, 55.0),
-        coarse_final=0.5 * _rise(grey_levels, 30.0, 100.0),
+        coarse=_COARSE_PILOT(noise),
+        coarse_final=_COARSE_FINAL(noise),
     )
 
 
-def _fit_to_volume(preset: Preset, grey_levels: float) -> tuple[tuple[Stage, ...], Stage | None]:
+def _fit_to_volume(preset: Preset, noise: float) -> tuple[tuple[Stage, ...], Stage | None]:
     """Take cubes of 3 and 4 voxels a side, and clusters that span fewer slices."""
     pilots = tuple(replace(pilot, patch_size=3, h_s=4.0) for pilot in preset.pilots)
-    strength = 1.75 + 0.5 * _rise(grey_levels, 0.0, 25.0)
-    final = preset.final and replace(preset.final, patch_size=4, h_s=3.5, strength=strength)
+    final = preset.final and replace(
+        preset.final, patch_size=4, h_s=3.5, strength=_VOLUME_STRENGTH(noise)
+    )
     return pilots, final
 
 
-def _fit_to_picture(preset: Preset, grey_levels: float) -> tuple[tuple[Stage, ...], Stage | None]:
-    """Let clusters follow the noise.
-
-    The more noise, the wider the pilots' clusters, the less of it is fed back, and the more of its
-    variance a pilot has lost.  Those of the final stage become wider, too; where gradients are to be smooth
-    they begin twice as wide, and all clusters begin soft and become harder.
-    """
-    noise_ramp = _rise(grey_levels, 15.0, 25.0)
-    less_feedback = 0.1 * _rise(grey_levels, 30.0, 50.0)
-    final_width, softness = 0.81 + 0.19 * noise_ramp, 1.0
+def _fit_to_picture(preset: Preset, noise: float) -> tuple[tuple[Stage, ...], Stage | None]:
+    """Let clusters, feedback and the Wiener filter follow the noise."""
+    final_width, softness = _FINAL_WIDTH(noise), 1.0
     if preset.smooth_gradients:
-        final_width, softness = 2.0 - noise_ramp, 0.6 + 0.4 * _rise(grey_levels, 20.0, 34.0)
+        final_width, softness = _SMOOTH_FINAL_WIDTH(noise), _SMOOTH_TEMPERATURE(noise)
     pilots = tuple(
         replace(
             pilot,
-            h_s=pilot.h_s * (0.8 + 0.2 * noise_ramp),
+            h_s=pilot.h_s * _PILOT_WIDTH(noise),
             temperature=pilot.temperature * softness,
-            feedback=pilot.feedback - less_feedback * (pilot.feedback < 1.0),
+            feedback=pilot.feedback + _FEEDBACK_CHANGE(noise) * (pilot.feedback < 1.0),
         )
         for pilot in preset.pilots
     )
@@ -158,30 +210,21 @@ def _fit_to_picture(preset: Preset, grey_levels: float) -> tuple[tuple[Stage, ..
         preset.final,
         h_s=preset.final.h_s * final_width,
         temperature=preset.final.temperature * softness,
-        strength=1.75 + 1.25 * _rise(grey_levels, 0.0, 25.0),
+        strength=_PICTURE_STRENGTH(noise),
     )
     return pilots, final
 
 
 def widen(stage: Stage, share_repeated: float) -> Stage:
-    """Let the clusters of a flat picture that repeats itself reach further: h_s of 40 pixels."""
-    repetition_ramp = _rise(share_repeated, 0.3, 0.7)
+    """Let the clusters of a flat picture that repeats itself reach further."""
+    repeated = _REPEATED(share_repeated)
     return replace(
         stage,
-        h_s=stage.h_s + repetition_ramp * (40.0 - stage.h_s),
-        reach=stage.reach + repetition_ramp * (1.5 - stage.reach),
+        h_s=stage.h_s + repeated * (_REPEATED_H_S - stage.h_s),
+        reach=stage.reach + repeated * (_REPEATED_REACH - stage.reach),
     )
 
 
 def calibration(preset: Preset, contrast: float) -> float:
-    """Return what the clusters' own standard deviation is multiplied with.
-
-    Seven pictures at sigma 5 to 75: Wiener stages claim 0.85 to 1.3 of the true error, 1.06 on average;
-    the spectral pilot, which does not know its bias, from 0.9 at little noise to 0.5 at much.
-    """
-    return 1.0 + 0.8 / contrast if preset.final is None else 1.0 / 1.06
-
-
-def _rise(value: float, low: float, high: float) -> float:
-    """Go from 0 at low to 1 at high."""
-    return float(np.clip((value - low) / (high - low), 0.0, 1.0))
+    """Return what the clusters' own standard deviation is multiplied with to be true on average."""
+    return 1.0 + _PILOT_BIAS / contrast if preset.final is None else 1.0 / _WIENER_CLAIM

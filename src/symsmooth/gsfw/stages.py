@@ -14,27 +14,30 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.ndimage
 
-from ..core.blocks import cover
+from ..core.blocks import Block, Grid, default_halo, overlap_add, plan_blocks
 from ..core.channels import decorrelate, mix
 from ..core.image import Float, Picture
+from ..core.options import check_one_of
 from ..core.parallel import Pool
 from ..core.patches import whiten_inside
-from ..mixture.em import GaussianMixture, fit_mixture, initial_mixture
-from ..mixture.members import assign_patches
+from ..mixture.em import GaussianMixture, MixtureFit, fit_mixture, initial_mixture
+from ..mixture.members import Members, assign_patches
 from ..noise import contrast
 from . import estimators
-from .multiscale import halve, replace_coarse
+from .estimators import Estimate
+from .multiscale import replace_coarse
+from .observation import Observation
 from .presets import PRESETS, Preset, Quality, Stage, adapt, calibration, widen
 from .repetition import share_repeated
 
-_BLOCK_PIXELS = 1536 * 1536
-_HALO = 48
-_MARGIN = 2  # pixels
-_NO_NOISE = (
-    3e-7  # of the picture's spread: float32 pixels, in steps of 6e-8, cannot hold less noise
-)
+# Mirrored pixels around a flat picture (a volume has none), so that its border lies in more patches:
+# +0.01 dB on 180 x 180 pixels, +0.2 to +0.4 dB on tiny pictures.
+_MARGIN = 2
+# More pixels along each axis than the largest patch has: a few positions to make clusters of.
+_MIN_POSITIONS = 4
+# Of the picture's spread: float32 pixels, in steps of 6e-8, cannot hold less noise.
+_NO_NOISE = 3e-7
 # Shares of the time that is left, for the progress callback alone: measured on 256 x 256 pixels.
 _COARSE_TIME, _CLUSTERS_TIME, _MEMBERS_TIME = 0.17, 0.25, 0.3
 _BOUND = 8.0  # sigma: no pixel of any picture has more Gaussian noise than that
@@ -71,17 +74,20 @@ def run_gsfw(
 ) -> Stages:
     """Remove white noise from a picture; channels are decorrelated for it and mixed again after.
 
-    Observed pixels change by at max_clusters 8 sigma.
+    Observed pixels change by at most 8 sigma.
     """
-    if quality not in PRESETS:
-        raise ValueError(f"quality must be one of {', '.join(PRESETS)}, got {quality!r}")
+    check_one_of("quality", quality, tuple(PRESETS))
     if sigma < _NO_NOISE:
         return Stages((picture.noisy,), np.zeros_like(picture.noisy), (), {})
-    preset, ratio = PRESETS[quality], contrast(picture.scene.noisy, sigma)
-    transform = decorrelate(picture.scene.noisy, sigma)
+    preset = PRESETS[quality]
+    observed = None if picture.mask is None else picture.observed
+    scene = picture.scene.noisy
+    observation = Observation(picture.noisy, observed, sigma, contrast(scene, sigma))
+    transform = decorrelate(scene, sigma)
+    grid = plan_blocks(picture, default_halo(len(picture.spatial)))
     with pool:
-        found = _run_in_blocks(picture, transform, sigma, ratio, preset, rng, pool)
-    back, scale = transform.T, np.float32(calibration(preset, ratio) ** 2)
+        found = _run_in_blocks(grid, observation, transform, preset, rng, pool)
+    back, scale = transform.T, np.float32(calibration(preset, observation.contrast) ** 2)
     *pilots, image = (mix(image, back) for image in found.images)
     image, n_bounded = _bounded(image, picture, sigma)
     return replace(
@@ -105,70 +111,60 @@ def _bounded(image: Float, picture: Picture, sigma: float) -> tuple[Float, int]:
 
 
 def _run_in_blocks(
-    picture: Picture,
+    grid: Grid,
+    observation: Observation,
     transform: Float,
-    sigma: float,
-    ratio: float,
     preset: Preset,
     rng: np.random.Generator,
     pool: Pool,
 ) -> Stages:
-    """Run the stages, block by block if the picture is large; blocks overlap and are blended."""
-    observed = None if picture.mask is None else picture.observed
-    blocks = cover(picture.spatial, _BLOCK_PIXELS, _HALO)
-    if len(blocks) == 1:
-        return _run_padded(mix(picture.noisy, transform), observed, sigma, ratio, preset, rng, pool)
-    images = [np.zeros_like(picture.noisy) for _ in preset.stages]
-    variance = np.zeros_like(picture.noisy)
+    """Run the stages on each block with its channels transformed; times add up, clusters are the last's."""
     seconds: dict[str, float] = {}
-    for block, own_rng in pool.parts(zip(blocks, rng.spawn(len(blocks)), strict=True), "block"):
-        inside = None if observed is None else observed[block.outer]
-        part = mix(picture.noisy[block.outer], transform)
-        found = _run_padded(part, inside, sigma, ratio, preset, own_rng, pool)
-        for image, own in zip(images, found.images, strict=True):
-            block.add_to(image, own)
-        block.add_to(variance, found.variance)
-        seconds = {name: seconds.get(name, 0.0) + t for name, t in found.seconds.items()}
-    return Stages(tuple(images), variance, found.clusters, seconds)
+    clusters: tuple[GaussianMixture, ...] = ()
+
+    def run(block: Block, own_rng: np.random.Generator) -> tuple[Float, ...]:
+        nonlocal clusters
+        part = observation.part(block.outer).mixed(transform)
+        found = _run_padded(part, preset, own_rng, pool)
+        clusters = found.clusters
+        for name, time_taken in found.seconds.items():
+            seconds[name] = seconds.get(name, 0.0) + time_taken
+        return (*found.images, found.variance)
+
+    *images, variance = overlap_add(grid, run, rng, pool)
+    return Stages(tuple(images), variance, clusters, seconds)
 
 
 def _run_padded(
-    noisy: Float,
-    observed: Float | None,
-    sigma: float,
-    ratio: float,
-    preset: Preset,
-    rng: np.random.Generator,
-    pool: Pool,
+    observation: Observation, preset: Preset, rng: np.random.Generator, pool: Pool
 ) -> Stages:
-    """Run the stages on decorrelated channels (*spatial, channels), with a mirrored margin.
+    """Fit the preset to what is observed and run its stages, with a mirrored margin.
 
-    The margin lets the border of a flat picture lie in more patches; a tiny picture is given all that
-    it needs to hold a few.
+    A tiny picture is given all that it needs to hold a few patches.
     """
-    plan = adapt(preset, ratio, noisy.ndim - 1, noisy.shape[-1])
-    smallest = max(stage.patch_size for stage in plan.stages) + 4
-    margin = _MARGIN if noisy.ndim == 3 else 0
-    padding = [(margin, margin + max(0, smallest - size)) for size in noisy.shape[:-1]]
-    inside = tuple(slice(margin, margin + size) for size in noisy.shape[:-1])
-    noisy = np.pad(noisy, [*padding, (0, 0)], mode="symmetric")
-    observed = None if observed is None else np.pad(observed, padding, mode="symmetric")
+    spatial = observation.spatial
+    plan = adapt(preset, observation.contrast, len(spatial), observation.n_channels)
+    min_side = max(stage.patch_size for stage in plan.stages) + _MIN_POSITIONS
+    margin = _MARGIN if len(spatial) == 2 else 0
+    widths = [(margin, margin + max(0, min_side - size)) for size in spatial]
+    padded = observation.padded(widths)
     coarse = None
     seconds: dict[str, float] = {}
-    if plan.coarse > 0.0 and min(noisy.shape[:-1]) >= 2 * smallest:
+    if plan.coarse > 0.0 and min(padded.spatial) >= 2 * min_side:
         with _clock(seconds, "coarse"), pool.part(_COARSE_TIME, "half size"):
-            coarse = _denoise_at_half_size(noisy, observed, sigma, preset, rng, pool)
-    found = _run_stages(noisy, observed, sigma, plan, coarse, rng, pool)
-    images = tuple(image[inside] for image in found.images)
+            coarse = _run_padded(padded.halved(), preset, rng, pool).image  # less noise is there
+    found = _run_stages(padded, plan, coarse, rng, pool)
+    inside = tuple(slice(margin, margin + size) for size in spatial)
     return replace(
-        found, images=images, variance=found.variance[inside], seconds=seconds | dict(found.seconds)
+        found,
+        images=tuple(image[inside] for image in found.images),
+        variance=found.variance[inside],
+        seconds=seconds | dict(found.seconds),
     )
 
 
 def _run_stages(
-    noisy: Float,
-    observed: Float | None,
-    sigma: float,
+    observation: Observation,
     plan: Preset,
     coarse: Float | None,
     rng: np.random.Generator,
@@ -179,26 +175,24 @@ def _run_stages(
     clusters: list[GaussianMixture] = []
     seconds: dict[str, float] = {}
     repeated = 0.0
-    for number, stage in enumerate(plan.pilots):
-        with _clock(seconds, f"pilot {number + 1}"), pool.part(1 / (len(plan.stages) - number)):
-            target = noisy
-            if number > 0:  # noise feedback
-                target = images[-1] + np.float32(stage.feedback) * (noisy - images[-1])
-            level = stage.feedback * sigma
-            wide = widen(stage, repeated)
-            image, variance, mixture = _run_stage(target, None, observed, level, wide, rng, pool)
-            if number == 0 and coarse is not None:
+    for number, stage in enumerate(plan.pilots, start=1):
+        with _clock(seconds, f"pilot {number}"), pool.part(1 / (len(plan.stages) - number + 1)):
+            target = (
+                observation if number == 1 else observation.fed_back(images[-1], stage.feedback)
+            )
+            found, mixture = _run_stage(target, None, widen(stage, repeated), rng, pool)
+            image, variance = found.image, found.variance
+            if number == 1 and coarse is not None:
                 image = replace_coarse(image, coarse, plan.coarse)
         images.append(image)
         clusters.append(mixture)
-        if number == 0 and len(plan.stages) > 1:
-            repeated = share_repeated(image[..., 0], sigma)
+        if number == 1 and len(plan.stages) > 1:
+            repeated = share_repeated(image[..., 0], observation.sigma)
     if plan.final is not None:
         with _clock(seconds, "final"):
             wide = widen(plan.final, repeated)
-            image, variance, mixture = _run_stage(
-                noisy, images[-1], observed, sigma, wide, rng, pool
-            )
+            found, mixture = _run_stage(observation, images[-1], wide, rng, pool)
+            image, variance = found.image, found.variance
             if coarse is not None:
                 image = replace_coarse(image, coarse, plan.coarse_final)
         images.append(image)
@@ -206,66 +200,66 @@ def _run_stages(
     return Stages(tuple(images), variance, tuple(clusters), seconds)
 
 
-def _denoise_at_half_size(
-    noisy: Float,
-    observed: Float | None,
-    sigma: float,
-    preset: Preset,
-    rng: np.random.Generator,
-    pool: Pool,
-) -> Float:
-    """Denoise at half size, where there is less noise."""
-    small = halve(noisy)
-    share = None if observed is None else halve(observed[..., np.newaxis])[..., 0]
-    level = sigma * 0.5 ** ((noisy.ndim - 1) / 2)
-    return _run_padded(small, share, level, contrast(small, level), preset, rng, pool).image
-
-
 def _run_stage(
-    noisy: Float,
+    observation: Observation,
     pilot: Float | None,
-    observed: Float | None,
-    sigma: float,
     stage: Stage,
     rng: np.random.Generator,
     pool: Pool,
-) -> tuple[Float, Float, GaussianMixture]:
-    """Cluster the guide's patches, estimate each channel; return image, variance, mixture."""
-    guide = noisy if pilot is None else pilot
-    features = whiten_inside(guide, stage.patch_size, stage.h_s, stage.h_r * sigma)
-    weight = None
-    if observed is not None:  # the share of each patch that was observed
-        share = scipy.ndimage.uniform_filter(observed, stage.patch_size, mode="reflect")
-        half = stage.patch_size // 2
-        inside = tuple(slice(half, half + size) for size in features.spatial)
-        weight = np.ascontiguousarray(share[inside])
+) -> tuple[Estimate, GaussianMixture]:
+    """Cluster the patches of the guide, and estimate each channel from the clusters.
+
+    The guide is the pilot if there is one; without it clusters answer by spectral shrinkage.
+    """
+    guide = observation.pixels if pilot is None else pilot
+    fit, members = _cluster(guide, observation, stage, rng, pool)
+    pool.expect(observation.n_channels)
+    found = []
+    for c in range(observation.n_channels):
+        noisy = np.ascontiguousarray(observation.pixels[..., c])
+        if pilot is None:
+            found.append(estimators.spectral(noisy, members, observation.sigma, pool))
+            continue
+        own_pilot = np.ascontiguousarray(pilot[..., c])
+        found.append(
+            estimators.wiener(
+                noisy, own_pilot, members, observation.sigma, pool, strength=stage.strength
+            )
+        )
+    image = np.stack([own.image for own in found], axis=-1)
+    variance = np.stack([own.variance for own in found], axis=-1)
+    return Estimate(image, variance), fit.mixture
+
+
+def _cluster(
+    guide: Float, observation: Observation, stage: Stage, rng: np.random.Generator, pool: Pool
+) -> tuple[MixtureFit, Members]:
+    """Learn the stage's mixture of the guide's patches, and which of them belong to each cluster."""
+    features = whiten_inside(guide, stage.patch_size, stage.h_s, stage.h_r * observation.sigma)
+    weight = observation.patch_weights(stage.patch_size)
     n_clusters = max(1, round(features.n_pixels / stage.pixels_per_cluster))
-    start = initial_mixture(features, n_clusters, rng)
     with pool.part(_CLUSTERS_TIME):
         fit = fit_mixture(
-            features, start, pool, max_iter=stage.iterations, tol=-np.inf, weight=weight,
-            subsample=stage.subsample, reach=stage.reach, min_mass=0.01,
-        )  # fmt: skip
+            features,
+            initial_mixture(features, n_clusters, rng),
+            pool,
+            max_iter=stage.iterations,
+            tol=-np.inf,  # all iterations are run: they are few
+            weight=weight,
+            subsample=stage.subsample,
+            reach=stage.reach,
+        )
     with pool.part(_MEMBERS_TIME):
         members = assign_patches(
-            features, fit.mixture, fit.near, pool, max_clusters=stage.max_clusters,
-            temperature=stage.temperature, weight=weight,
-        )  # fmt: skip
-    pool.expect(noisy.shape[-1])
-    results = []
-    for c in range(noisy.shape[-1]):
-        plane = np.ascontiguousarray(noisy[..., c])
-        if pilot is None:
-            results.append(estimators.spectral(plane, members, sigma, pool))
-        else:
-            result = estimators.wiener(
-                plane, np.ascontiguousarray(pilot[..., c]), members, sigma, pool,
-                strength=stage.strength,
-            )  # fmt: skip
-            results.append(result)
-    image = np.stack([r.image for r in results], axis=-1)
-    variance = np.stack([r.variance for r in results], axis=-1)
-    return image, variance, fit.mixture
+            features,
+            fit.mixture,
+            fit.near,
+            pool,
+            max_clusters=stage.max_clusters,
+            temperature=stage.temperature,
+            weight=weight,
+        )
+    return fit, members
 
 
 @contextmanager

@@ -7,22 +7,23 @@ and averages the *noisy* patches; responsibilities then hardly depend on the noi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.ndimage
 from numpy.typing import ArrayLike
 
-from ..core.blocks import cover
+from ..core.blocks import Block, overlap_add, plan_blocks
 from ..core.image import Array, ChannelAxis, Float, Picture, open_image
 from ..core.lazy import dask_aware
 from ..core.options import check_at_least_one, check_odd, check_positive, make_rng
 from ..core.parallel import Pool, Progress
 from ..core.patches import whiten
+from ..core.signatures import parameters_of
 from ..noise import resolve_sigma
 from .averages import aggregate_means, average_members, cluster_averages
-from .em import GaussianMixture, MixtureFit, fit_mixture, initial_mixture
+from .em import REACH, GaussianMixture, MixtureFit, fit_mixture, initial_mixture
 from .figures import flat_view, gsf_figure
 from .selection import SecantSearch, Sure, blend, choose_clusters
 
@@ -33,12 +34,11 @@ _SPREAD, _SPREAD_POWER = 2.2, 1.0 / 3.0
 _REFINE = 6  # clusters of pass 2 for one of pass 1; 4: -.08/-.13/-.06 dB, 8: +.04/+.05/+.04
 _MIN_MEMBERS = 3  # pixels for one cluster of pass 2, at least; 5: -.10 dB at sigma 20
 # EM steps of pass 1: few where clusters are many and steps costly.  Always 6: -.02/-.06/-.11 dB against
-# always 15.  Pass 2 starts from a pilot: one step, on a quincunx, with clusters within 1.5 h_s.
+# always 15.  Pass 2 starts from a pilot: one step does (_ONE_STEP).
 _MIN_STEPS, _MAX_STEPS, _STEPS_PER_DENSITY = 6, 15, 0.15
-_BRIEF: dict[str, Any] = {"max_iter": 1, "subsample": 2, "reach": 1.5}
-_THOROUGH = _MAX_STEPS  # when k of pass 2 is the user's, and may be small
-_BLOCK_PIXELS = 2048 * 2048  # a larger picture is done in blocks of at most so many pixels
-_HALO = 3.0  # blocks overlap by so many h_s on each side
+# Halo of blocks in h_s, by the number of dimensions.  What is 3 h_s away has the weight exp(-4.5); in a
+# volume, where such halos would have more than twice the voxels of their block, half of that must do.
+_HALO = {2: 3.0, 3: 1.5}
 # Shares of the time that is left, for the progress callback: k, pass 1, its EM, EM of pass 2.
 _CHOOSING, _FIRST_PASS, _CLUSTERING, _REFINING = 0.3, 0.5, 0.8, 0.5
 
@@ -69,7 +69,7 @@ class GSFResult:
         How k was found; None if it was given.
     mixture : GaussianMixture
         The last pass's mixture, in whitened coordinates [x/h_s, patch/h_r] (patches without units);
-        of the last block if the picture has more than four million pixels.
+        of the last block if the picture is so large that it is done in blocks.
     log_likelihoods : tuple of float
         Mean log-likelihood after each EM step of the last pass.
     channel_axis : int or None
@@ -110,8 +110,7 @@ class GSFResult:
         return gsf_figure(self.search, known, self.sure, self.fidelity, flat)
 
 
-@dask_aware
-def denoise_gsf(
+def fit_gsf(
     image: ArrayLike,
     sigma: float | None = None,
     *,
@@ -128,13 +127,36 @@ def denoise_gsf(
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
-) -> Array:
+) -> GSFResult:
+    """Denoise as :func:`denoise_gsf` does (same parameters) and return all that was learned."""
+    picture = open_image(image, channel_axis, mask)
+    noise = resolve_sigma(picture, sigma)
+    asked = _Options(
+        n_clusters=n_clusters,
+        fidelity=fidelity,
+        patch_size=patch_size,
+        h_s=h_s,
+        h_r=h_r,
+        passes=passes,
+        refined_clusters=refined_clusters,
+        refined_h_r=refined_h_r,
+    )
+    generator = make_rng(rng)
+    if noise == 0.0:
+        return _nothing_to_do(picture, h_s)
+    with Pool(workers, progress) as pool:
+        plan = _make_plan(picture, noise, asked, generator, pool)
+        learned = _learn_in_blocks(picture, plan, generator, pool)
+    return _result(picture, noise, asked, plan, learned)
+
+
+@dask_aware
+@parameters_of(fit_gsf)
+def denoise_gsf(*args: Any, **options: Any) -> Array:
     """Denoise with the Gaussian mixture symmetric smoothing filter (GSF).
 
     Parameters
     ----------
-    image : array_like
-        2-D or 3-D, plus channels if ``channel_axis`` is given.
     sigma : float or None
         Standard deviation of the noise, in the units of the image; None estimates it.
     n_clusters : int or None
@@ -151,17 +173,8 @@ def denoise_gsf(
         1 stops at the pilot.
     refined_clusters, refined_h_r : int, float or None
         k and h_r of the second pass; None derives them from the first.
-    channel_axis : int, None or "auto"
-        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
-        says, else none.
-    mask : array_like of bool or None
-        True where a pixel is missing; non-finite pixels are missing too.
-    rng : int, Generator or None
-        Seed of the clusters' first positions; the same seed gives the same bits.
-    workers : int or None
-        Threads; None takes all cores.
-    progress : callable or None
-        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
+    image, channel_axis, mask, rng, workers, progress
+        As for :func:`denoise`.
 
     Returns
     -------
@@ -185,125 +198,119 @@ def denoise_gsf(
     >>> bool(symsmooth.denoise_gsf(noisy, 20.0).std() < 5.0)
     True
     """
-    return fit_gsf(
-        image,
-        sigma,
-        n_clusters=n_clusters,
-        fidelity=fidelity,
-        patch_size=patch_size,
-        h_s=h_s,
-        h_r=h_r,
-        passes=passes,
-        refined_clusters=refined_clusters,
-        refined_h_r=refined_h_r,
-        channel_axis=channel_axis,
-        mask=mask,
-        rng=rng,
-        workers=workers,
-        progress=progress,
-    ).image
+    return fit_gsf(*args, **options).image
 
 
-def fit_gsf(
-    image: ArrayLike,
-    sigma: float | None = None,
-    *,
-    n_clusters: int | None = None,
-    fidelity: float | None = None,
-    patch_size: int = 5,
-    h_s: float = 10.0,
-    h_r: float | None = None,
-    passes: int = 2,
-    refined_clusters: int | None = None,
-    refined_h_r: float | None = None,
-    channel_axis: ChannelAxis = "auto",
-    mask: ArrayLike | None = None,
-    rng: int | np.random.Generator | None = None,
-    workers: int | None = None,
-    progress: Progress | None = None,
-) -> GSFResult:
-    """Denoise as :func:`denoise_gsf` does (same parameters) and return all that was learned."""
-    picture = open_image(image, channel_axis, mask)
-    noise = resolve_sigma(picture, sigma)
-    check_odd("patch_size", patch_size)
-    check_positive("h_s", h_s)
-    check_positive("h_r", h_r)
-    check_positive("refined_h_r", refined_h_r)
-    check_at_least_one("n_clusters", n_clusters)
-    check_at_least_one("refined_clusters", refined_clusters)
-    if passes not in (1, 2):
-        raise ValueError(f"passes must be 1 or 2, got {passes}")
-    if fidelity is not None and not fidelity >= 0:
-        raise ValueError(f"fidelity must be 0 or more, got {fidelity}; use None to minimise SURE")
-    generator = make_rng(rng)
-    if noise == 0.0:
-        return _nothing_to_do(picture, h_s)
-    spread = noise if h_r is None else h_r / picture.scale
+@dataclass(frozen=True)
+class _Options:
+    """What a user may choose, in the image's units; None is chosen from the data."""
+
+    n_clusters: int | None
+    fidelity: float | None
+    patch_size: int
+    h_s: float
+    h_r: float | None
+    passes: int
+    refined_clusters: int | None
+    refined_h_r: float | None
+
+    def __post_init__(self) -> None:
+        check_odd("patch_size", self.patch_size)
+        check_positive("h_s", self.h_s)
+        check_positive("h_r", self.h_r)
+        check_positive("refined_h_r", self.refined_h_r)
+        check_at_least_one("n_clusters", self.n_clusters)
+        check_at_least_one("refined_clusters", self.refined_clusters)
+        if self.passes not in (1, 2):
+            raise ValueError(f"passes must be 1 or 2, got {self.passes}")
+        if self.fidelity is not None and not self.fidelity >= 0:
+            raise ValueError(
+                f"fidelity must be 0 or more, got {self.fidelity}; use None to minimise SURE"
+            )
+
+
+class _Steps(NamedTuple):
+    """How EM is run."""
+
+    max_iter: int
+    subsample: int = 1
+    reach: float = REACH
+
+
+_ONE_STEP = _Steps(1, subsample=2, reach=1.5)  # on a quincunx, with clusters within 1.5 h_s
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What the passes do, without units; clusters as a density, which holds for any part of the picture."""
+
+    patch_size: int
+    h_s: float
+    h_r: float
+    n_clusters: int  # k of pass 1 for the whole picture
+    density: float  # k/n of pass 1
+    search: SecantSearch | None  # how k was found, None if it was given
+    refined_density: float | None = None  # k/n of pass 2, None if there is none
+    refined_h_r: float = 0.0
+    refining: _Steps = _ONE_STEP
+
+
+def _make_plan(
+    picture: Picture, sigma: float, asked: _Options, rng: np.random.Generator, pool: Pool
+) -> _Plan:
+    """Choose what was not asked for: k by cross-validation, pass 2 from pass 1."""
     n = picture.observed.size
-    with Pool(workers, progress) as pool:
-        search = None
-        if n_clusters is None:
-            with pool.part(_CHOOSING):
-                search = choose_clusters(
-                    picture.noisy, noise, patch_size, h_s, spread, generator, pool
-                )
-            n_clusters = search.n_clusters
-        plan = _Plan(patch_size, h_s, spread, n_clusters / n)
-        if passes == 2:
-            final_spread = None if refined_h_r is None else refined_h_r / picture.scale
-            density = None if refined_clusters is None else refined_clusters / n
-            plan = _plan_second_pass(plan, noise, n, density, final_spread)
-        learned = _learn_in_blocks(picture, plan, generator, pool)
-    coverage = patch_size ** len(picture.spatial)
-    sure = _sure(picture, learned, noise, coverage)
+    h_r = sigma if asked.h_r is None else asked.h_r / picture.scale
+    n_clusters, search = asked.n_clusters, None
+    if n_clusters is None:
+        with pool.part(_CHOOSING):
+            search = choose_clusters(
+                picture.noisy, sigma, asked.patch_size, asked.h_s, h_r, rng, pool
+            )
+        n_clusters = search.n_clusters
+    plan = _Plan(asked.patch_size, asked.h_s, h_r, n_clusters, n_clusters / n, search)
+    if asked.passes == 1:
+        return plan
+    if asked.refined_h_r is None:
+        refined_h_r = sigma * _SPREAD * plan.density**_SPREAD_POWER
+    else:
+        refined_h_r = asked.refined_h_r / picture.scale
+    if asked.refined_clusters is None:
+        density = max(plan.density, min(_REFINE * plan.density, 1.0 / _MIN_MEMBERS))
+        return replace(plan, refined_density=density, refined_h_r=refined_h_r)
+    steps = _Steps(_MAX_STEPS)  # clusters that the user counts may be few
+    density = asked.refined_clusters / n
+    return replace(plan, refined_density=density, refined_h_r=refined_h_r, refining=steps)
+
+
+def _result(
+    picture: Picture, sigma: float, asked: _Options, plan: _Plan, learned: _Learned
+) -> GSFResult:
+    """Blend the noisy image in, and return everything in its units."""
+    coverage = plan.patch_size ** len(picture.spatial)
+    sure = _sure(picture, learned, sigma, coverage)
+    fidelity = asked.fidelity
     if fidelity is None:
-        fidelity = sure.best_fidelity if passes == 2 else 0.0
+        fidelity = sure.best_fidelity if asked.passes == 2 else 0.0
     unit = picture.scale
     return GSFResult(
         image=picture.restore(blend(learned.average, picture.noisy, fidelity, coverage)),
         pilot=picture.in_units(learned.pilot),
         average=picture.in_units(learned.average),
-        sigma=noise * unit,
-        n_clusters=n_clusters,
-        refined_clusters=round((plan.refined_density or plan.density) * n),
-        h_s=h_s,
-        h_r=spread * unit,
+        sigma=sigma * unit,
+        n_clusters=plan.n_clusters,
+        refined_clusters=round((plan.refined_density or plan.density) * picture.observed.size),
+        h_s=plan.h_s,
+        h_r=plan.h_r * unit,
         refined_h_r=plan.refined_h_r * unit,
         fidelity=fidelity,
         sure=Sure(sure.sigma * unit, sure.residual * unit**2, sure.divergence, coverage),
         deviation=learned.first.deviation,
-        search=search,
+        search=plan.search,
         mixture=learned.last.mixture,
         log_likelihoods=learned.last.log_likelihoods,
         channel_axis=picture.channel_axis,
     )
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What the passes do; clusters as a density, so that it holds for any part of the picture."""
-
-    patch_size: int
-    h_s: float
-    h_r: float
-    density: float  # k/n of pass 1
-    refined_density: float | None = None  # k/n of pass 2, None if there is none
-    refined_h_r: float = 0.0
-    refining: dict[str, Any] = field(default_factory=dict)  # how EM is run in pass 2
-
-
-def _plan_second_pass(
-    plan: _Plan, sigma: float, n: int, density: float | None, h_r: float | None
-) -> _Plan:
-    """Derive from pass 1 what is not given of pass 2."""
-    if h_r is None:
-        h_r = sigma * _SPREAD * plan.density**_SPREAD_POWER
-    if density is not None:
-        return replace(
-            plan, refined_density=density, refined_h_r=h_r, refining={"max_iter": _THOROUGH}
-        )
-    density = max(plan.density, min(_REFINE * plan.density, 1.0 / _MIN_MEMBERS))
-    return replace(plan, refined_density=density, refined_h_r=h_r, refining=_BRIEF)
 
 
 @dataclass(frozen=True)
@@ -335,7 +342,7 @@ def _learn(
     features = whiten(pilot, plan.patch_size, plan.h_s, plan.refined_h_r)
     start = initial_mixture(features, max(1, round(plan.refined_density * n)), rng)
     with pool.part(_REFINING):
-        last = fit_mixture(features, start, pool, weight=weight, **plan.refining)
+        last = fit_mixture(features, start, pool, weight=weight, **plan.refining._asdict())
     pool.expect(2)
     average, divergence = average_members(features, last, noisy, pool, weight=weight)
     return _Learned(pilot, average, divergence / n, first, last)
@@ -348,21 +355,28 @@ def _learn_in_blocks(
     weight = None
     if picture.mask is not None:  # the share of each patch that was observed
         weight = scipy.ndimage.uniform_filter(picture.observed, plan.patch_size, mode="reflect")
-    halo = int(np.ceil(_HALO * plan.h_s)) + plan.patch_size
-    blocks = cover(picture.spatial, _BLOCK_PIXELS, halo)
-    if len(blocks) == 1:
-        return _learn(picture.noisy, weight, plan, rng, pool)
-    pilot, average = np.zeros_like(picture.noisy), np.zeros_like(picture.noisy)
+    last: _Learned | None = None
     divergence = 0.0
-    for block, own_rng in pool.parts(zip(blocks, rng.spawn(len(blocks)), strict=True), "block"):
-        part = picture.noisy[block.outer]
+
+    def run(block: Block, own_rng: np.random.Generator) -> tuple[Float, Float]:
+        nonlocal last, divergence
         own_weight = None if weight is None else weight[block.outer]
-        learned = _learn(part, own_weight, plan, own_rng, pool)
-        block.add_to(pilot, learned.pilot)
-        block.add_to(average, learned.average)
-        divergence += learned.divergence * float(block.ramp.sum(dtype=np.float64))
-    divergence /= picture.observed.size
-    return replace(learned, pilot=pilot, average=average, divergence=divergence)
+        last = _learn(picture.noisy[block.outer], own_weight, plan, own_rng, pool)
+        share = float(block.ramp.sum(dtype=np.float64)) / picture.observed.size
+        divergence += last.divergence * share
+        return last.pilot, last.average
+
+    halo = block_halo(len(picture.spatial), h_s=plan.h_s, patch_size=plan.patch_size)
+    pilot, average = overlap_add(plan_blocks(picture, halo), run, rng, pool)
+    assert last is not None
+    return replace(last, pilot=pilot, average=average, divergence=divergence)
+
+
+def block_halo(n_dims: int, *, h_s: float = 10.0, patch_size: int = 5, **_: object) -> int:
+    """Return the pixels around a block that it is denoised with."""
+    check_odd("patch_size", patch_size)
+    check_positive("h_s", h_s)
+    return int(np.ceil(_HALO[n_dims] * h_s)) + patch_size
 
 
 def _sure(picture: Picture, learned: _Learned, sigma: float, coverage: int) -> Sure:

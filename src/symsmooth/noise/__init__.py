@@ -1,12 +1,21 @@
 """Noise: its level, how it depends on the signal, on the channel and on its neighbours; synthetic noise."""
 
-from .level import add_noise, contrast, estimate_sigma, picture_sigma, resolve_sigma
+from .level import (
+    NATURAL_SPREAD,
+    add_noise,
+    contrast,
+    estimate_sigma,
+    grey_levels,
+    picture_sigma,
+    resolve_sigma,
+)
 from .models import NoiseModel, Uneven, White, estimate_noise
 from .resolve import NoiseEstimator, resolve
 from .signal import PoissonGaussian
 from .spectrum import Correlated
 
 __all__ = [
+    "NATURAL_SPREAD",
     "Correlated",
     "NoiseEstimator",
     "NoiseModel",
@@ -17,6 +26,7 @@ __all__ = [
     "contrast",
     "estimate_noise",
     "estimate_sigma",
+    "grey_levels",
     "picture_sigma",
     "resolve",
     "resolve_sigma",

@@ -1,13 +1,13 @@
-"""Clipping bias: noise that was cut off at black or white makes the mean of noisy pixels too bright or too dark.
+"""Clipping bias: where noise was cut off at black or white, the mean of noisy pixels is too bright or too dark.
 
-For y = clip(x + s n), n Gaussian, the mean of y is known from x and s; inverting it at the denoised pixel gives
-the light before clipping, as in an exact unbiased inverse.  It is done where as many pixels lie exactly at
-the end as noise of this level would have brought there.
+For y = clip(x + s n), n Gaussian, the mean of y is known from x and s; inverting it at the denoised pixel
+gives the light before clipping, as in an exact unbiased inverse.  It is done where as many pixels lie
+exactly at the end as noise of this level would have brought there.
 
 References
 ----------
-A. Foi, "Clipped noisy images: heteroskedastic modeling and practical denoising", Signal Processing 89 (2009),
-doi:10.1016/j.sigpro.2009.04.035.
+A. Foi, "Clipped noisy images: heteroskedastic modeling and practical denoising", Signal Processing 89
+(2009), doi:10.1016/j.sigpro.2009.04.035.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from ..core.image import Array, ChannelAxis, Float, Picture, open_image
 from ..core.options import warn_user
 from ..core.parallel import Pool
 
+NATURAL_SPREAD = 56.0  # standard deviation of a natural picture, in grey levels of 256, about
 _SIDE = 5  # side of the patches
 _MOST_PATCHES = 24_000
 _CONFIDENCE = 0.9  # a patch of pure noise is called flat with this probability
@@ -132,6 +133,11 @@ def channel_sigmas(picture: Picture, samples: list[Array] | None = None) -> Arra
     with Pool(1):  # many small products: threads of the BLAS would only wait for each other
         found = np.sqrt([patch_variance(sample) for sample in samples])
     return np.where(found >= _FINEST, found, 0.0)
+
+
+def grey_levels(ratio: float) -> float:
+    """Return the noise in grey levels of 256, were this the :func:`contrast` of a natural picture."""
+    return NATURAL_SPREAD / ratio
 
 
 def contrast(noisy: Float, sigma: float) -> float:
