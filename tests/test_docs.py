@@ -33,6 +33,7 @@ from .documents import PLAIN, PYTHON, ROOT, SHELL, Block
 PAGES = documents.pages()
 NOT_RUN = {  # commands whose options are checked, and that is all
     "reproduce": "measures for minutes",
+    "benchmark": "measures for minutes",
     "demo": "is run by tests/test_cli.py",
     "serve": "does not end",
 }
