@@ -201,6 +201,26 @@ def test_links_and_pictures_are_there(name) -> None:
         assert (ROOT / target).exists(), target
 
 
+def test_the_command_line_reference_has_every_option(monkeypatch) -> None:
+    """It is made of the commands when the pages are built."""
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    import command_line
+
+    text = command_line.commands()
+    group: Any = typer.main.get_command(app)
+    for name, command in group.commands.items():
+        assert f"### {name}\n" in text
+        for option in command.params:
+            assert (
+                option.name == "help"
+                or option.param_type_name == "argument"
+                or all(flag in text for flag in option.opts)
+            ), option.opts
+    listed = command_line.methods()
+    for method in METHODS.values():
+        assert all(f"`{option.flag}`" in listed for option in method.options.values())
+
+
 def test_the_reference_has_all_that_is_public() -> None:
     text = "".join(path.read_text() for path in (ROOT / "docs" / "api").glob("*.rst"))
     listed = set(re.findall(r"^(?:   |\.\. py:data:: )(\w+)$", text, re.MULTILINE))
