@@ -5,16 +5,16 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 NATIVE := CMakeLists.txt $(wildcard src/symsmooth/native/*)
-TOOLS := 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.21' 'ninja>=1.11'
+TOOLS := 'scikit-build-core>=0.10' 'nanobind>=2.4' 'setuptools-scm>=8.1' 'cmake>=3.21' 'ninja>=1.11'
 INSTALL := $(BIN)/python -m pip install --quiet --no-build-isolation --editable
 
-.PHONY: demo test slow check format bench docs sanitize arm64 clean
+.PHONY: demo test slow check check-release format bench docs dist sanitize arm64 clean
 
 demo: $(VENV)/.installed
 	$(BIN)/symsmooth demo -o symsmooth-demo
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n auto --cov
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term
 
 slow: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -m slow
@@ -24,6 +24,25 @@ check: $(VENV)/.installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(MAKE) --no-print-directory check-release
+
+# Workflows, citation and what else a release is made of; needs no network.
+check-release: $(VENV)/.installed-release
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.readthedocs .readthedocs.yaml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
+	$(BIN)/zizmor --offline --quiet --no-progress .github
+	$(BIN)/sp-repo-review --show err .
+	@if command -v actionlint >/dev/null; then actionlint; else echo "actionlint is not installed: workflows were checked against their schema and by zizmor"; fi
+
+# What is uploaded: the sdist and the wheel that is built from it, checked and tried in a fresh environment.
+dist: $(VENV)/.installed-release
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+	sh tools/try_dist.sh $(PYTHON)
 
 format: $(VENV)/.installed-test
 	$(BIN)/ruff format .
@@ -68,11 +87,15 @@ $(VENV)/.installed-bench: pyproject.toml $(NATIVE) | $(VENV)/.tools
 	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) '.[bench]'
 	@touch $@ $(VENV)/.installed
 
+$(VENV)/.installed-release: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --group release
+	@touch $@
+
 $(VENV)/.installed-docs: pyproject.toml $(NATIVE) | $(VENV)/.tools
 	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) '.[docs]'
 	@touch $@ $(VENV)/.installed
 
 clean:
 	rm -rf docs/_build docs/gallery docs/api/generated docs/api/backreferences
-	rm -rf build $(VENV) symsmooth-demo .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist $(VENV) symsmooth-demo .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

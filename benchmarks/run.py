@@ -2,9 +2,10 @@
 
 Usage: python benchmarks/run.py [PART ...].
 
-Parts: speed (seconds, ratio to bm3d, megapixels a second, PSNR, peak memory), scaling (time against
-pixels), em (the E+M step as a share of this machine's matrix-product rate).  Repeats are interleaved and
-the smallest time counts.  Nothing is clipped; PSNR has the data range as its peak.
+Parts: speed (seconds with the noise known and blind, ratio to bm3d, megapixels a second, PSNR, peak
+memory), scaling (time against pixels), em (the E+M step as a share of this machine's matrix-product rate).
+Repeats are interleaved and the smallest time counts.  Nothing is clipped; PSNR has the data range as its
+peak.  Many pictures: ``symsmooth benchmark``.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ from pathlib import Path
 import numpy as np
 
 from symsmooth.core.metrics import psnr
+from symsmooth.experiments.benchmark.peers import PEERS, Peer, installed_peers, limit_threads
 
 SIGMA = 25 / 255
 FOLDER = Path(__file__).parent
+RATIO_TO = PEERS["bm3d"].label  # what times are compared with
 PRESETS = ("preview", "fast", "balanced", "best")
-Denoiser = Callable[[np.ndarray, float], np.ndarray]
+Denoiser = Callable[[np.ndarray, float | None], np.ndarray]
 
 
 def scene(side: int = 512) -> tuple[np.ndarray, np.ndarray]:
@@ -64,37 +67,13 @@ def ours() -> dict[str, Denoiser]:
 
 
 def peers(threads: int) -> dict[str, Denoiser]:
-    import bm3d
-    import cv2
-    from skimage import restoration
+    """Return the peers that are installed, for pictures of 0 to 1."""
+    limit_threads(threads)
 
-    cv2.setNumThreads(threads)
+    def denoiser(peer: Peer) -> Denoiser:
+        return lambda y, sigma: peer.run(255.0 * y, 255.0 * sigma) / 255.0
 
-    def cv_nlm(y: np.ndarray, sigma: float) -> np.ndarray:
-        bytes_ = np.clip(np.rint(y * 255), 0, 255).astype(np.uint8)
-        return cv2.fastNlMeansDenoising(bytes_, None, 0.7 * sigma * 255, 5, 21) / 255.0
-
-    def cv_bilateral(y: np.ndarray, sigma: float) -> np.ndarray:
-        return cv2.bilateralFilter(y.astype(np.float32), 9, 2.5 * sigma, 1.5)
-
-    def sk_nlm(y: np.ndarray, sigma: float) -> np.ndarray:
-        return restoration.denoise_nl_means(
-            y, patch_size=5, patch_distance=10, h=0.7 * sigma, sigma=sigma, fast_mode=True
-        )
-
-    return {
-        "bm3d": bm3d.bm3d,
-        "scikit-image NLM": sk_nlm,
-        "scikit-image bilateral": lambda y, sigma: restoration.denoise_bilateral(
-            y, win_size=9, sigma_color=2.5 * sigma, sigma_spatial=1.5
-        ),
-        "scikit-image TV": lambda y, sigma: restoration.denoise_tv_chambolle(y, weight=1.2 * sigma),
-        "scikit-image wavelet": lambda y, sigma: restoration.denoise_wavelet(
-            y, sigma=sigma, method="BayesShrink"
-        ),
-        "OpenCV NLM (8 bit)": cv_nlm,
-        "OpenCV bilateral": cv_bilateral,
-    }
+    return {PEERS[name].label: denoiser(PEERS[name]) for name in installed_peers()}
 
 
 def everything(threads: int) -> dict[str, Denoiser]:
@@ -129,6 +108,7 @@ def _peak_kilobytes() -> int:
 def speed(side: int, repeats: int, threads: int) -> dict[str, dict[str, float]]:
     clean, noisy = scene(side)
     methods = everything(threads)
+    blind: dict[str, list[float]] = {name: [] for name in ours()}
     times: dict[str, list[float]] = {name: [] for name in methods}
     quality: dict[str, float] = {}
     for method in methods.values():
@@ -141,11 +121,14 @@ def speed(side: int, repeats: int, threads: int) -> dict[str, dict[str, float]]:
             denoised = method(noisy, SIGMA)
             times[name].append(time.perf_counter() - start)
             quality[name] = psnr(denoised, clean)
+            if name in blind:
+                blind[name].append(_time(lambda method=method: method(noisy, None)))
     best = {name: min(values) for name, values in times.items()}
     return {
         name: {
             "seconds": best[name],
-            "ratio": best[name] / best["bm3d"],
+            "seconds_blind": min(blind.get(name, [float("nan")])),
+            "ratio": best[name] / best[RATIO_TO],
             "megapixels_per_second": clean.size / best[name] / 1e6,
             "psnr": quality[name],
             "peak_megabytes": peak_memory(name, side, threads),
@@ -156,11 +139,11 @@ def speed(side: int, repeats: int, threads: int) -> dict[str, dict[str, float]]:
 
 def print_speed(rows: dict[str, dict[str, float]], side: int, threads: int) -> None:
     print(f"\n{side}x{side}, sigma 25, {threads} threads; ratio of time to bm3d\n")
-    print("| method | seconds | ratio | MP/s | PSNR dB | peak MB |")
-    print("|---|---|---|---|---|---|")
+    print("| method | seconds | blind | ratio | MP/s | PSNR dB | peak MB |")
+    print("|---|---|---|---|---|---|---|")
     for name, row in rows.items():
         print(
-            f"| {name} | {row['seconds']:.3f} | {row['ratio']:.3f} | "
+            f"| {name} | {row['seconds']:.3f} | {row['seconds_blind']:.3f} | {row['ratio']:.3f} | "
             f"{row['megapixels_per_second']:.2f} | {row['psnr']:.2f} | {row['peak_megabytes']:.0f} |"
         )
 

@@ -12,6 +12,8 @@ from sphinx.application import Sphinx
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 
+import command_line  # noqa: E402
+
 import symsmooth  # noqa: E402
 
 project = "symsmooth"
@@ -97,13 +99,17 @@ html_sidebars = {"index": [], "start": [], "which": []}
 copybutton_exclude = ".linenos, .gp, .go, .c1, .c"
 
 # Pages that depend on what there is: Jinja in these alone.
-CONDITIONAL = ("api/index", "report")
+CONDITIONAL = ("api/index", "report", "commands")
 
 
 def render(app: Sphinx, page: str, source: list[str]) -> None:
     """Fill in what depends on the package and on the files beside the pages."""
     if page in CONDITIONAL:
-        known = {"measured": (HERE / "reproduction.md").exists()}
+        known = {
+            "measured": (HERE / "reproduction.md").exists(),
+            "commands": command_line.commands(),
+            "methods": command_line.methods(),
+        }
         source[0] = Environment().from_string(source[0]).render(known)
 
 

@@ -33,6 +33,7 @@ from .documents import PLAIN, PYTHON, ROOT, SHELL, Block
 PAGES = documents.pages()
 NOT_RUN = {  # commands whose options are checked, and that is all
     "reproduce": "measures for minutes",
+    "benchmark": "measures for minutes",
     "demo": "is run by tests/test_cli.py",
     "serve": "does not end",
 }
@@ -198,6 +199,26 @@ def test_commands_and_names_in_the_text_exist(page) -> None:
 def test_links_and_pictures_are_there(name) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / name).read_text()):
         assert (ROOT / target).exists(), target
+
+
+def test_the_command_line_reference_has_every_option(monkeypatch) -> None:
+    """It is made of the commands when the pages are built."""
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    import command_line
+
+    text = command_line.commands()
+    group: Any = typer.main.get_command(app)
+    for name, command in group.commands.items():
+        assert f"### {name}\n" in text
+        for option in command.params:
+            assert (
+                option.name == "help"
+                or option.param_type_name == "argument"
+                or all(flag in text for flag in option.opts)
+            ), option.opts
+    listed = command_line.methods()
+    for method in METHODS.values():
+        assert all(f"`{option.flag}`" in listed for option in method.options.values())
 
 
 def test_the_reference_has_all_that_is_public() -> None:

@@ -13,9 +13,18 @@ The way of an image through the package:
 The public names are listed in ``__init__.pyi`` and imported when they are first used.
 """
 
+from typing import Any
+
 import lazy_loader
 
-__version__ = "0.1.0"
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_find, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ += ["__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a public name; the version is the one that was installed, made of the tag."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version(__name__)
+    return _find(name)

@@ -1,8 +1,8 @@
 """The command line: parses, asks ``app`` for the work, shows progress and prints.
 
-``files`` (denoise, noise), ``pages`` (compare, explain, demo), ``methods``, ``serve`` and ``reproduce``
-hold the commands, ``arguments`` and ``options`` read their arguments, ``console`` prints.  At the top
-nothing but typer and the standard library is imported, so that ``--help`` is instant.
+``files`` (denoise, noise), ``pages`` (compare, explain, demo), ``methods``, ``serve``, ``reproduce`` and
+``benchmark`` hold the commands, ``arguments`` and ``options`` read their arguments, ``console`` prints.
+At the top nothing but typer and the standard library is imported, so that ``--help`` is instant.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from .benchmark import benchmark
 from .console import error_message, print_error, print_stopped
 from .files import denoise, noise
 from .method_options import MethodCommand
@@ -29,7 +30,7 @@ app = typer.Typer(
 )
 
 app.command(cls=MethodCommand, context_settings={"ignore_unknown_options": True})(denoise)
-for _command in (noise, methods, demo, compare, explain, serve, reproduce):
+for _command in (noise, methods, demo, compare, explain, serve, reproduce, benchmark):
     app.command()(_command)
 
 

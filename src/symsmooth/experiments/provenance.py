@@ -74,16 +74,20 @@ def command_line(arguments: list[str]) -> str:
 
 
 def _commit() -> str:
-    """Return the commit of the code, with a + if it was changed since; "" outside a repository."""
-    here = str(Path(__file__).parent.parent)
+    """Return the commit of the code, with a + if it was changed since; "" outside its repository."""
     try:
-        told = subprocess.run(
-            ["git", "-C", here, "describe", "--always", "--dirty=+", "--exclude=*"],
-            capture_output=True, text=True, timeout=10, check=True,
-        )  # fmt: skip
+        _git(
+            "ls-files", "--error-unmatch", "__init__.py"
+        )  # an environment inside another repository
+        return _git("describe", "--always", "--dirty=+", "--exclude=*")
     except (OSError, subprocess.SubprocessError):
         return ""
-    return told.stdout.strip()
+
+
+def _git(*words: str) -> str:
+    command = ["git", "-C", str(Path(__file__).parent.parent), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    return done.stdout.strip()
 
 
 def _machine() -> str:

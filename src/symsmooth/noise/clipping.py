@@ -1,4 +1,4 @@
-"""Clipping bias: where noise was cut off at black or white, the mean of noisy pixels is too bright or too dark.
+"""Clipping bias: where noise was cut off, the mean of noisy pixels is too bright (at black) or too dark.
 
 For y = clip(x + s n), n Gaussian, the mean of y is known from x and s; inverting it at the denoised pixel
 gives the light before clipping, as in an exact unbiased inverse.  It is done where as many pixels lie

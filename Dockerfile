@@ -1,0 +1,35 @@
+# The command line and the page.  docker build -t symsmooth .
+#   docker run --rm -v "$PWD:/pictures" -u "$(id -u)" symsmooth denoise noisy.png -o clean.png
+#   docker run --rm -p 127.0.0.1:7860:7860 symsmooth
+
+FROM python:3.13-slim-bookworm AS build
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends g++ \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /src
+COPY . .
+# .git stays outside; a release gives its version.
+ARG VERSION=0.2.0.dev0
+ENV SETUPTOOLS_SCM_PRETEND_VERSION_FOR_SYMSMOOTH=${VERSION}
+RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
+
+FROM python:3.13-slim-bookworm
+LABEL org.opencontainers.image.title="symsmooth" \
+      org.opencontainers.image.description="Training-free image denoising" \
+      org.opencontainers.image.licenses="BSD-3-Clause"
+# The wheel is not copied into the image; its extras are those of the command line and the page.
+# hadolint ignore=DL3013
+RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
+    wheel=$(echo /wheels/*.whl) \
+    && pip install --no-cache-dir "${wheel}[web,fits,codecs]" \
+    && useradd --create-home --uid 10001 symsmooth
+USER 10001
+WORKDIR /pictures
+ENV PYTHONUNBUFFERED=1
+EXPOSE 7860
+HEALTHCHECK --interval=30s --timeout=5s --start-period=20s --retries=3 \
+    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:7860/', timeout=4)"]
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["symsmooth"]
+CMD ["serve", "--host", "0.0.0.0", "--no-browser"]

@@ -1,0 +1,17 @@
+#!/bin/sh
+# Install each file of dist/ into a fresh environment and try it there.  Usage: try_dist.sh [PYTHON ...]
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp "$root/tools/smoke.py" "$work"
+for python in "${@:-python3}"; do
+  for file in "$root"/dist/*; do
+    rm -rf "$work/env"
+    "$python" -m venv "$work/env"
+    "$work/env/bin/pip" install --quiet --disable-pip-version-check "$file"
+    case "$file" in *.whl) kind=--wheel ;; *) kind= ;; esac
+    echo "$("$python" --version), $(basename "$file")"
+    (cd "$work" && "$work/env/bin/python" smoke.py $kind)
+  done
+done
