@@ -18,7 +18,7 @@ from ..noise.spectrum import Correlated
 from ..noise.tone import correct_tone
 from .blotches import remove_blotches
 from .presets import Quality
-from .stages import run_gsfw
+from .stages import Stages, run_gsfw
 
 Tone = Literal["auto", "srgb", "linear"]
 
@@ -37,12 +37,16 @@ class DenoiseResult:
         How much of the correction of tone bias was used, 0 to 1.
     n_bounded : int
         Pixels that would have changed by more than 8 times the noise, and were held there.
+    std : float32 ndarray or None
+        Posterior standard deviation of the estimate at each pixel, in the image's units; None for correlated
+        noise, whose spectrum ties the errors of all pixels together.
     """
 
     image: Array
     noise: NoiseModel
     tone: float
     n_bounded: int
+    std: Float | None
 
 
 @dask_aware
@@ -159,9 +163,24 @@ def fit_denoise(
         denoised = model.restore(found.image)
         if isinstance(model, Correlated):
             denoised = remove_blotches(picture, denoised, model, strength, quality, generator, pool)
+    std = _std_in_units(picture, model, found)
     denoised, used = _without_tone_bias(picture, denoised, tone)
     in_units = model.in_units(-picture.offset / picture.scale, 1 / picture.scale)
-    return DenoiseResult(picture.restore(denoised), in_units, used, found.n_bounded)
+    return DenoiseResult(picture.restore(denoised), in_units, used, found.n_bounded, std)
+
+
+def _std_in_units(picture: Picture, model: NoiseModel, found: Stages) -> Float | None:
+    """Return the standard deviation of the estimate as the image is given, None if it is not known.
+
+    The transforms of white and photon noise act on each pixel by itself, so that an interval of one
+    standard deviation to both sides is carried back as it is.
+    """
+    if isinstance(model, Correlated):
+        return None
+    std = found.std
+    if not isinstance(model, White):
+        std = (model.restore(found.image + std) - model.restore(found.image - std)) / 2
+    return picture.in_axes(std * np.float32(picture.scale))
 
 
 def _without_tone_bias(picture: Picture, denoised: Float, tone: Tone) -> tuple[Float, float]:
