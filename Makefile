@@ -8,13 +8,19 @@ NATIVE := CMakeLists.txt $(wildcard src/symsmooth/native/*)
 TOOLS := 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.21' 'ninja>=1.11'
 INSTALL := $(BIN)/python -m pip install --quiet --no-build-isolation --editable
 
-.PHONY: demo test slow check format bench docs sanitize arm64 clean
+.PHONY: demo test napari-test slow check format bench docs sanitize arm64 clean
 
 demo: $(VENV)/.installed
 	$(BIN)/symsmooth demo -o symsmooth-demo
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto
+
+# The napari plug-in has an environment of its own: napari and Qt are one gigabyte.
+napari-test:
+	$(MAKE) VENV=.venv-napari .venv-napari/.installed-napari
+	QT_QPA_PLATFORM=offscreen .venv-napari/bin/python -m pytest tests/napari -W ignore::DeprecationWarning -W ignore::FutureWarning
+	.venv-napari/bin/npe2 validate symsmooth
 
 slow: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -m slow
@@ -64,6 +70,10 @@ $(VENV)/.installed-test: pyproject.toml $(NATIVE) | $(VENV)/.tools
 	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) '.[test]'
 	@touch $@ $(VENV)/.installed
 
+$(VENV)/.installed-napari: pyproject.toml $(NATIVE) | $(VENV)/.tools
+	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) '.[napari-test]'
+	@touch $@ $(VENV)/.installed
+
 $(VENV)/.installed-bench: pyproject.toml $(NATIVE) | $(VENV)/.tools
 	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) '.[bench]'
 	@touch $@ $(VENV)/.installed
@@ -74,5 +84,5 @@ $(VENV)/.installed-docs: pyproject.toml $(NATIVE) | $(VENV)/.tools
 
 clean:
 	rm -rf docs/_build docs/gallery docs/api/generated docs/api/backreferences
-	rm -rf build $(VENV) symsmooth-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build $(VENV) .venv-napari symsmooth-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -38,8 +38,8 @@ class DenoiseResult:
     n_bounded : int
         Pixels that would have changed by more than 8 times the noise, and were held there.
     std : float32 ndarray or None
-        Posterior standard deviation of the estimate at each pixel, in the image's units; None for correlated
-        noise, whose spectrum ties the errors of all pixels together.
+        Posterior standard deviation of the estimate at each pixel, in the image's units; None for
+        correlated noise, whose spectrum ties the errors of all pixels together.
     """
 
     image: Array
