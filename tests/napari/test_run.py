@@ -54,8 +54,8 @@ def test_channels_are_denoised_together(noisy) -> None:
 
 
 def test_alpha_is_kept_and_uncertainty_has_no_colours(noisy) -> None:
-    colours = np.clip(np.stack([noisy, noisy.T, noisy[::-1]], axis=-1), 0, 255).astype(np.uint8)
-    alpha = np.arange(64 * 64, dtype=np.uint8).reshape(64, 64, 1)
+    colours = np.clip(np.stack([noisy, noisy.T, noisy[::-1]], axis=-1), 0, 255).astype(np.uint16)
+    alpha = np.arange(64 * 64, dtype=np.uint16).reshape(64, 64, 1)
     found = work(np.concatenate([colours, alpha], -1), "YXC", rgb=True, with_std=True)
     assert np.array_equal(found.image[..., 3:], alpha)
     assert np.array_equal(found.image[..., :3], symsmooth.denoise(colours, channel_axis=-1, **FAST))

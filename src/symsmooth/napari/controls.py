@@ -17,6 +17,7 @@ from magicgui.widgets import (
     PushButton,
     create_widget,
 )
+from qtpy.QtWidgets import QSizePolicy
 
 from ..gsfw.presets import PRESETS
 from .axes import CHOICES, Role, guess_roles
@@ -46,26 +47,27 @@ def layer_choice() -> Any:
 
 def quality_choice() -> ComboBox:
     """Return a choice among the presets."""
-    return ComboBox(name="quality", choices=list(PRESETS), value="balanced", tooltip=_QUALITY)
+    return ComboBox(
+        name="quality", label="Quality", choices=list(PRESETS), value="balanced", tooltip=_QUALITY
+    )
 
 
-class NoiseControls(Container):
-    """Which noise it is, and what must be said of it."""
+class NoiseControls:
+    """Which noise it is, and what must be said of it: rows of a form."""
 
     def __init__(self) -> None:
         choices = list(get_args(NoiseChoice))
-        self.kind = ComboBox(name="kind", label="noise", choices=choices, tooltip=_NOISE)
+        self.kind = ComboBox(name="kind", label="Noise", choices=choices, tooltip=_NOISE)
         self.level = FloatSpinBox(
-            name="level", min=0.0, max=1e9, step=0.1, value=0.0, tooltip=_LEVEL
+            name="level", label="Level", min=0.0, max=1e9, step=0.1, value=0.0, tooltip=_LEVEL
         )
         self.shapes = create_widget(
             annotation=napari.layers.Shapes,
             name="shapes",
-            label="rectangle in",
+            label="Rectangle",
             options={"tooltip": _SHAPES},
         )
-        super().__init__(name="noise", label="", widgets=[self.kind, self.level, self.shapes])
-        self.margins = (0, 0, 0, 0)
+        self.rows = [self.kind, self.level, self.shapes]
         self.kind.changed.connect(self.show_what_is_asked)
 
     def show_what_is_asked(self, kind: str) -> None:
@@ -74,36 +76,49 @@ class NoiseControls(Container):
         self.shapes.visible = kind == "from a rectangle"
 
 
-class AxisControls(Container):
-    """What each axis of a layer is that is not one of the plane."""
+class AxisControls:
+    """What each axis of a layer is that is not one of the plane: rows of a form, below a certain one."""
 
-    def __init__(self) -> None:
-        super().__init__(name="axes", label="")
-        self.margins = (0, 0, 0, 0)
+    def __init__(self, form: Container, below: Any) -> None:
+        self._form, self._below = form, below
         self._guessed: tuple[Role, ...] = ()
+        self.rows: dict[int, ComboBox] = {}
 
     def show_layer(self, layer: Any, dims_labels: Sequence[str]) -> None:
         """Show the axes of a layer, with what their labels say of them."""
-        self.clear()
-        self._guessed = () if layer is None else guess_roles(axis_labels(layer, dims_labels))
+        for row in self.rows.values():
+            self._form.remove(row)
+        self.rows = {}
+        labels = () if layer is None else axis_labels(layer, dims_labels)
+        self._guessed = guess_roles(labels)
+        first = self._form.index(self._below) + 1
         for axis, role in enumerate(self._guessed):
-            if role == "plane":
-                continue
-            name = axis_labels(layer, dims_labels)[axis]
-            known = f"axis {name}" if name.isalpha() else f"axis {axis}"
-            offered = [choice for choice in CHOICES if not (layer.rgb and choice == "channels")]
-            label = f"{known} ({full_shape(layer)[axis]})"
-            choice = ComboBox(
-                name=f"axis_{axis}", label=label, choices=offered, value=role, tooltip=_AXIS
-            )
-            self.append(choice)
-        self.visible = len(self) > 0
+            if role != "plane":
+                known = f"Axis {labels[axis] if labels[axis].isalpha() else axis}"
+                row = _axis_row(f"{known} ({full_shape(layer)[axis]})", axis, role, layer.rgb)
+                self._form.insert(first + len(self.rows), row)
+                self.rows[axis] = row
 
     @property
     def roles(self) -> tuple[Role, ...]:
         """What each axis is."""
-        chosen = {choice.name: choice.value for choice in self}
-        return tuple(chosen.get(f"axis_{axis}", role) for axis, role in enumerate(self._guessed))
+        return tuple(
+            self.rows[axis].value if axis in self.rows else role
+            for axis, role in enumerate(self._guessed)
+        )
+
+
+def _axis_row(label: str, axis: int, role: Role, rgb: bool) -> ComboBox:
+    choices = [choice for choice in CHOICES if not (rgb and choice == "channels")]
+    return ComboBox(name=f"axis_{axis}", label=label, choices=choices, value=role, tooltip=_AXIS)
+
+
+def form(rows: Sequence[Any]) -> Container:
+    """Return rows with their labels."""
+    made = Container(name="form")
+    made.margins = (0, 0, 0, 0)
+    made.extend(rows)  # labels get one width when rows are added, not when they are given at once
+    return made
 
 
 def axis_labels(layer: Any, dims_labels: Sequence[str]) -> tuple[str, ...]:
@@ -117,13 +132,19 @@ def axis_labels(layer: Any, dims_labels: Sequence[str]) -> tuple[str, ...]:
 def strength_slider() -> FloatSlider:
     """Return a slider for the strength."""
     return FloatSlider(
-        name="strength", min=_SMALLEST, max=_LARGEST, step=0.05, value=1.0, tooltip=_STRENGTH
+        name="strength",
+        label="Strength",
+        min=_SMALLEST,
+        max=_LARGEST,
+        step=0.05,
+        value=1.0,
+        tooltip=_STRENGTH,
     )
 
 
 def std_box() -> CheckBox:
     """Return whether the uncertainty is asked for."""
-    return CheckBox(name="with_std", label="", text="uncertainty as a layer", tooltip=_STD)
+    return CheckBox(name="with_std", text="Uncertainty as a layer", tooltip=_STD)
 
 
 def button(name: str, text: str, tooltip: str) -> PushButton:
@@ -131,13 +152,23 @@ def button(name: str, text: str, tooltip: str) -> PushButton:
     return PushButton(name=name, text=text, tooltip=tooltip)
 
 
+def buttons(row: Sequence[PushButton]) -> Container:
+    """Return buttons side by side."""
+    made = Container(name="buttons", layout="horizontal", labels=False, widgets=row)
+    made.margins = (0, 0, 0, 0)
+    return made
+
+
 def progress_bar() -> ProgressBar:
     """Return a bar in percent, hidden until there is something to show."""
-    return ProgressBar(name="progress", label="", min=0, max=100, value=0, visible=False)
+    return ProgressBar(name="progress", min=0, max=100, value=0, visible=False)
 
 
 def text_line(name: str) -> Label:
     """Return a text that is broken into lines as the widget's width asks."""
-    label = Label(name=name, label="", value="")
+    label = Label(name=name, value="")
+    policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+    policy.setHeightForWidth(True)
     label.native.setWordWrap(True)
+    label.native.setSizePolicy(policy)  # magicgui keeps labels at the size of their first text
     return label

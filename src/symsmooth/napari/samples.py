@@ -12,11 +12,12 @@ _SEED = 0
 
 
 def few_photons() -> list[LayerData]:
-    """Return cells in a dim light: photon noise over a pedestal, 16 bit, with the size of a pixel."""
+    """Return glands in a dim light: photon noise over a pedestal, 16 bit, with the size of a pixel."""
     from skimage import data
 
     rng = np.random.default_rng(_SEED)
-    photons = 30.0 * (data.cell()[120:440, 60:380] / 255.0) ** 2
+    stained = 1.0 - data.immunohistochemistry()[128:448, 128:448, 0] / 255.0
+    photons = 30.0 * (stained / stained.max()) ** 2
     gain, pedestal, read_noise = 60.0, 400.0, 30.0
     counted = rng.poisson(photons) * gain + pedestal + rng.normal(0, read_noise, photons.shape)
     place = {"scale": (0.2, 0.2), "units": "um", "axis_labels": ("y", "x")}

@@ -46,7 +46,6 @@ class DenoiseWidget(Container):
     def __init__(self, napari_viewer: Any) -> None:
         self._viewer = napari_viewer
         self.layer = controls.layer_choice()
-        self.axes = controls.AxisControls()
         self.quality = controls.quality_choice()
         self.noise = controls.NoiseControls()
         self.strength = controls.strength_slider()
@@ -58,22 +57,14 @@ class DenoiseWidget(Container):
         self.cancel_button = controls.button("cancel_button", "Cancel", "Stop the run.")
         self.progress = controls.progress_bar()
         self.status = controls.text_line("status")
-        buttons = Container(
-            name="buttons",
-            label="",
-            layout="horizontal",
-            labels=False,
-            widgets=[self.preview_button, self.run_button, self.cancel_button],
-        )
-        buttons.margins = (0, 0, 0, 0)
-        super().__init__(
-            widgets=[
-                self.layer, self.axes, self.quality, self.noise, self.strength, self.with_std,
-                buttons, self.progress, self.status,
-            ]
-        )  # fmt: skip
+        rows = [self.layer, self.quality, *self.noise.rows, self.strength, self.with_std]
+        form = controls.form(rows)
+        buttons = controls.buttons([self.preview_button, self.run_button, self.cancel_button])
+        super().__init__(labels=False, widgets=[form, buttons, self.progress, self.status])
+        self.axes = controls.AxisControls(form, below=self.layer)
         self._watch: Watch | None = None
-        self._timer = QTimer()
+        self._is_closed = False
+        self._timer = QTimer(self.native)
         self._timer.setInterval(_MILLISECONDS)
         self._timer.timeout.connect(self._show_progress)
         self._connect()
@@ -83,7 +74,7 @@ class DenoiseWidget(Container):
         self.preview_button.changed.connect(lambda: self.preview())
         self.run_button.changed.connect(lambda: self.denoise())
         self.cancel_button.changed.connect(lambda: self.cancel())
-        self.native.destroyed.connect(self.cancel)
+        self.native.destroyed.connect(self._close)
         self.noise.show_what_is_asked(self.noise.kind.value)
         self._show_running(False)
         self._show_axes()
@@ -100,6 +91,11 @@ class DenoiseWidget(Container):
         """End what is running."""
         if self._watch is not None:
             self._watch.cancel.set()
+
+    def _close(self) -> None:
+        """End what is running; nothing can be shown any more."""
+        self._is_closed = True
+        self.cancel()
 
     def _start(self, preview: bool) -> Any:
         layer = self.layer.value
@@ -144,6 +140,8 @@ class DenoiseWidget(Container):
     def _end(self, finish: Callable[[Result], None], result: Result | str | None) -> None:
         """Show what came of a run: a result, why there is none, or nothing if it was cancelled."""
         self._watch = None
+        if self._is_closed:
+            return
         self._show_running(False)
         if result is None:
             self.status.value = "Cancelled."
@@ -151,31 +149,35 @@ class DenoiseWidget(Container):
             self._say(result)
         else:
             finish(result)
-            self.status.value = f"Removed: {result.noise.words}."
+            self.status.value = f"Done. {_sentence(result.noise.words)}"
             for warning in result.warnings:
                 self._say(warning, after=f"{self.status.value}\n")
 
     def _fail(self, error: Exception) -> None:
         """Show that there was an error nobody thought of; napari shows where."""
         self._watch = None
+        if self._is_closed:
+            return
         self._show_running(False)
         self.status.value = f"Failed: {error}"
 
     def _say(self, text: str, after: str = "") -> None:
         """Say what must be known, here and where napari says such things."""
-        sentence = f"{text[:1].upper()}{text[1:]}."
+        sentence = _sentence(text)
         self.status.value = after + sentence
         show_warning(sentence)
 
     def _add_result(self, layer: Any, settings: Settings, result: Result) -> None:
         notes = _notes(layer, settings, result)
         attributes = like_layer(layer, f"{layer.name} denoised", notes)
-        self._viewer.add_layer(napari.layers.Image(result.image, **attributes))
+        denoised = napari.layers.Image(result.image, **attributes)
+        self._viewer.add_layer(denoised)
         if result.std is not None:
             attributes = like_layer_with_other_values(layer, f"{layer.name} uncertainty", notes)
-            shown = napari.layers.Image(result.std, **attributes)
-            self._viewer.add_layer(shown)
-            shown.visible = False
+            uncertainty = napari.layers.Image(result.std, **attributes)
+            self._viewer.add_layer(uncertainty)
+            uncertainty.visible = False
+            self._viewer.layers.selection.active = denoised
 
     def _show_preview(
         self,
@@ -217,6 +219,10 @@ class DenoiseWidget(Container):
         if self._watch is not None:
             self.progress.value = round(100 * self._watch.fraction)
             self.status.value = f"{self._watch.what} ..."
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _unless_cancelled(task: Callable[[], Result]) -> Result | str | None:
