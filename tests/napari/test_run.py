@@ -53,6 +53,14 @@ def test_channels_are_denoised_together(noisy) -> None:
     assert np.array_equal(found.image, symsmooth.denoise(channels, 20.0, channel_axis=0, **FAST))
 
 
+def test_three_channels_of_8_bits_are_no_photograph(noisy) -> None:
+    """Only the colours of an RGB layer may have a tone curve."""
+    channels = np.clip(np.stack([noisy, noisy[::-1], noisy.T]), 0, 255).astype(np.uint8)
+    found = work(channels, "CYX", noise="white", level=20.0)
+    linear = symsmooth.denoise(channels, 20.0, channel_axis=0, tone="linear", **FAST)
+    assert np.array_equal(found.image, linear)
+
+
 def test_alpha_is_kept_and_uncertainty_has_no_colours(noisy) -> None:
     colours = np.clip(np.stack([noisy, noisy.T, noisy[::-1]], axis=-1), 0, 255).astype(np.uint16)
     alpha = np.arange(64 * 64, dtype=np.uint16).reshape(64, 64, 1)

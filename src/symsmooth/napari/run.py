@@ -196,7 +196,7 @@ def denoise_pieces(source: Source, settings: Settings, watch: Watch, model: Nois
         if not np.isfinite(colours).any():  # an empty frame stays one
             continue
         progress = watch.callback(number, len(stack))
-        found = _denoise(colours, stack, settings, model, progress)
+        found = _denoise(colours, source, settings, model, progress)
         _colours(source, image[index])[...] = found.image
         if std is None or found.std is None:
             std = None
@@ -216,14 +216,16 @@ def denoise_pieces(source: Source, settings: Settings, watch: Watch, model: Nois
 
 
 def _denoise(
-    pixels: Array, stack: Stack, settings: Settings, model: NoiseModel, progress: Progress
+    pixels: Array, source: Source, settings: Settings, model: NoiseModel, progress: Progress
 ) -> DenoiseResult:
+    """Denoise one piece; three channels that are no colours of a photograph have no tone curve."""
     return fit_denoise(
         pixels,
         noise=model,
         quality=settings.quality,
         strength=settings.strength,
-        channel_axis=stack.channel_axis,
+        tone="auto" if source.rgb else "linear",
+        channel_axis=source.stack.channel_axis,
         rng=_SEED,
         progress=progress,
     )
