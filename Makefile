@@ -8,13 +8,21 @@ NATIVE := CMakeLists.txt $(wildcard src/symsmooth/native/*)
 TOOLS := 'scikit-build-core>=0.10' 'nanobind>=2.4' 'setuptools-scm>=8.1' 'cmake>=3.21' 'ninja>=1.11'
 INSTALL := $(BIN)/python -m pip install --quiet --no-build-isolation --editable
 
-.PHONY: demo test slow check check-release format bench docs dist sanitize arm64 clean
+.PHONY: demo test napari-test slow check check-release format bench docs dist sanitize arm64 clean
 
 demo: $(VENV)/.installed
 	$(BIN)/symsmooth demo -o symsmooth-demo
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
+
+# The napari plug-in has an environment of its own: napari and Qt are one gigabyte.  They draw with OpenGL, so
+# without a display it takes Xvfb (apt-get install xvfb xauth libgl1 libegl1 libxkbcommon-x11-0 libxcb-cursor0).
+SCREEN := $(shell command -v xvfb-run >/dev/null && echo xvfb-run -a)
+napari-test:
+	$(MAKE) VENV=.venv-napari .venv-napari/.installed-napari
+	$(SCREEN) .venv-napari/bin/python -m pytest tests/napari -W ignore::DeprecationWarning -W ignore::FutureWarning
+	.venv-napari/bin/npe2 validate symsmooth
 
 slow: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -m slow
@@ -83,6 +91,10 @@ $(VENV)/.installed-test: pyproject.toml $(NATIVE) | $(VENV)/.tools
 	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) '.[test]'
 	@touch $@ $(VENV)/.installed
 
+$(VENV)/.installed-napari: pyproject.toml $(NATIVE) | $(VENV)/.tools
+	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) '.[napari-test]'
+	@touch $@ $(VENV)/.installed
+
 $(VENV)/.installed-bench: pyproject.toml $(NATIVE) | $(VENV)/.tools
 	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) '.[bench]'
 	@touch $@ $(VENV)/.installed
@@ -97,5 +109,5 @@ $(VENV)/.installed-docs: pyproject.toml $(NATIVE) | $(VENV)/.tools
 
 clean:
 	rm -rf docs/_build docs/gallery docs/api/generated docs/api/backreferences
-	rm -rf build dist $(VENV) symsmooth-demo .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist $(VENV) .venv-napari symsmooth-demo .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -19,7 +21,7 @@ from ..noise.spectrum import Correlated
 from ..noise.tone import correct_tone
 from .blotches import remove_blotches
 from .presets import Quality
-from .stages import run_gsfw
+from .stages import Stages, run_gsfw
 
 Tone = Literal["auto", "srgb", "linear"]
 
@@ -40,12 +42,21 @@ class DenoiseResult:
         How much of the correction of tone bias was used, 0 to 1.
     n_bounded : int
         Pixels that would have changed by more than 8 times the noise, and were held there.
+    std : float32 ndarray or None
+        Posterior standard deviation of the estimate at each pixel, in the image's units; None for
+        correlated noise, whose spectrum ties the errors of all pixels together.
     """
 
     image: Array
     noise: NoiseModel
     tone: float
     n_bounded: int
+    _find_std: Callable[[], Float | None] = field(repr=False)
+
+    @cached_property
+    def std(self) -> Float | None:
+        """Posterior standard deviation of the estimate; computed when it is asked for."""
+        return self._find_std()
 
 
 @dask_aware
@@ -170,7 +181,22 @@ def fit_denoise(
     denoised, used = _without_tone_bias(picture, denoised, tone)
     if isinstance(model, White) and used == 0.0 and model.sigma > 0.0 and picture.whole is None:
         denoised = correct_clipping(picture.noisy, denoised, model.sigma)
-    return DenoiseResult(picture.restore(denoised), found_noise, used, found.n_bounded)
+    find_std = partial(_std_in_units, picture, model, found)
+    return DenoiseResult(picture.restore(denoised), found_noise, used, found.n_bounded, find_std)
+
+
+def _std_in_units(picture: Picture, model: NoiseModel, found: Stages) -> Float | None:
+    """Return the standard deviation of the estimate as the image is given, None if it is not known.
+
+    The transforms of white and photon noise act on each pixel by itself, so that an interval of one
+    standard deviation to both sides is carried back as it is.
+    """
+    if isinstance(model, Correlated):
+        return None
+    std = found.std
+    if not isinstance(model, White):
+        std = (model.restore(found.image + std) - model.restore(found.image - std)) / 2
+    return picture.in_axes(std * np.float32(picture.scale))
 
 
 def _without_tone_bias(picture: Picture, denoised: Float, tone: Tone) -> tuple[Float, float]:

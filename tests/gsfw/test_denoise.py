@@ -1,0 +1,50 @@
+"""What the front door says of its result."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from symsmooth import fit_denoise, fit_gsfw
+from symsmooth.noise import PoissonGaussian
+
+SEED = 3
+
+
+def root_mean_square(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(np.square(values, dtype=np.float64))))
+
+
+def test_the_std_of_white_noise_is_that_of_gsfw(camera) -> None:
+    noisy = (255 * camera + np.random.default_rng(0).normal(0, 20, camera.shape)).astype(np.float32)
+    found = fit_denoise(noisy, 20.0, quality="fast", rng=SEED)
+    assert np.array_equal(found.std, fit_gsfw(noisy, 20.0, quality="fast", rng=SEED).std)
+
+
+@pytest.mark.parametrize("colours", [False, True])
+def test_the_std_of_photon_noise_is_the_size_of_the_error(colours) -> None:
+    """Dark and bright halves apart: there is four times the noise in the bright one."""
+    from skimage import data
+
+    gain, black = 3.0, 100.0
+    scene = (data.astronaut() if colours else data.camera())[80:208, 180:308] / 255.0
+    photons = 5 + 60 * scene
+    noisy = gain * np.random.default_rng(1).poisson(photons) + black
+    clean = gain * photons + black
+    n = 3 if colours else 1
+    model = PoissonGaussian((gain,) * n, (-gain * black,) * n, (black,) * n)
+    axis = -1 if colours else None
+    found = fit_denoise(noisy, noise=model, quality="fast", channel_axis=axis, rng=SEED)
+    assert found.std is not None
+    assert found.std.shape == noisy.shape
+    for part in (photons < 20, photons > 40):
+        ratio = root_mean_square(found.std[part]) / root_mean_square((found.image - clean)[part])
+        assert 0.6 < ratio < 1.6, ratio
+
+
+def test_no_std_is_given_for_coarse_noise(camera) -> None:
+    import scipy.ndimage
+
+    coarse = scipy.ndimage.gaussian_filter(np.random.default_rng(2).normal(0, 1, (64, 64)), 1)
+    found = fit_denoise(camera + coarse, noise="correlated", quality="preview")
+    assert found.std is None
