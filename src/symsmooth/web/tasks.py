@@ -35,6 +35,7 @@ PART = 99  # the number of the panel that is a part of the picture
 _SIDE = 448  # of the part that is done first
 _MUCH = 0.6  # of the picture: then the part is not done first
 _WORKING_BYTES = 64  # of memory for a pixel at work
+_MANY_AXES = ("TIFF", "FITS", "NPY")  # formats that can hold channels as pictures of their own
 _SUFFIXES = {"PNG": ".png", "JPEG": ".jpg", "BMP": ".bmp", "WEBP": ".webp",
              "TIFF": ".tif", "FITS": ".fits", "NPY": ".npy"}  # fmt: skip
 
@@ -63,6 +64,7 @@ def look(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -> dict[s
         "width": middle.shape[1],
         "height": middle.shape[0],
         "channels": middle.shape[2] if middle.ndim == 3 else 1,
+        "apart": middle.ndim == 3 and image.format in _MANY_AXES,
         "others": others,
         "middle": [each["size"] // 2 for each in others],
         "thirds": _thirds(image, others),

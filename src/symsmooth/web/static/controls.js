@@ -109,6 +109,7 @@ export class Controls {
   get given() {
     const { third, ...rest } = this.settings;
     const possible = this.picture?.info?.thirds ?? [];
+    if (!this.picture?.info?.apart) rest.channels = "together";
     return { ...rest, third: possible.includes(third) ? third : "auto" };
   }
 
@@ -134,8 +135,7 @@ export class Controls {
     this.boxNote.textContent = this.#boxTold();
     parts.strength.value = settings.strength;
     parts.strengthTold.value = settings.strength.toFixed(2);
-    const many = (this.picture?.info?.channels ?? 1) > 1;
-    parts.channels.hidden = !many || comparing;
+    parts.channels.hidden = !this.picture?.info?.apart || comparing;
     parts.channels.tell(settings.channels);
     const count = this.methods.size;
     parts.start.textContent = comparing ? `Compare ${count} method${count === 1 ? "" : "s"}` : "Denoise";

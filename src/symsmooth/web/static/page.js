@@ -214,7 +214,7 @@ function renderPart(shown) {
   const { part } = shown;
   if (!part || part.at.join() !== slice().join()) return;
   const [x, y, width, height] = part.box;
-  const image = h("img", { class: "part", alt: "The part you look at, done", draggable: false });
+  const image = h("img", { class: "part", alt: "The part you look at, done", draggable: "false" });
   Object.assign(image.style, { left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` });
   const wanted = { what: "result", of: part.number, panel: part.panel, ...(page.channel === null ? {} : { channel: page.channel }) };
   image.src = api.view(page.visit, shown.id, wanted);

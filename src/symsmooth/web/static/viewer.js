@@ -44,8 +44,8 @@ export class Viewer {
   #build(groups) {
     this.#lenses = groups.map((group) => {
       const layers = group.map((_, n) => {
-        const base = h("img", { class: "base", draggable: false, alt: "" });
-        const detail = h("img", { class: "detail", draggable: false, alt: "", hidden: true });
+        const base = h("img", { class: "base", draggable: "false", alt: "" });
+        const detail = h("img", { class: "detail", draggable: "false", alt: "", hidden: true });
         const world = h("div", { class: "world" }, base, detail);
         const tag = h("span", { class: `tag ${n ? "right" : "left"}` });
         base.addEventListener("load", () => this.root.classList.remove("loading"));
@@ -198,8 +198,10 @@ export class Viewer {
     const divider = h("div", { class: "divider", role: "slider", tabindex: "0", "aria-label": "Divider", "aria-valuemin": "0", "aria-valuemax": "100", "aria-valuenow": "50" });
     const set = (value) => { this.#split = clamp(value, 0, 100); this.#place(); };
     divider.addEventListener("pointerdown", (event) => {
-      event.stopPropagation();
+      event.stopPropagation(); // the picture below does not move
+      event.preventDefault(); // nor is anything selected
       divider.setPointerCapture(event.pointerId);
+      divider.focus({ preventScroll: true, focusVisible: false }); // arrows go on from here
     });
     divider.addEventListener("pointermove", (event) => {
       if (!divider.hasPointerCapture(event.pointerId)) return;
