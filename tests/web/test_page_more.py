@@ -50,7 +50,7 @@ def test_slices_and_channels_of_a_series(enter: Any, series: Path, tmp_path: Pat
     assert "channel=1" in first_image(page)
     visitor.drawn()
     visitor.choose("quality", "Preview")
-    visitor.choose("third", "As a series in time")
+    visitor.choose("third", "Time series")
     visitor.run()
     assert all("at=2" in url for url in visitor.opened.requests[-2:] if "/view" in url)
     visitor.shot("series")

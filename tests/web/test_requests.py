@@ -160,6 +160,14 @@ def test_a_header_that_is_given_twice_is_refused(name: bytes) -> None:
     assert sent[0]["status"] == 400
 
 
+def test_a_length_of_many_digits_is_refused() -> None:
+    headers = [(b"host", b"localhost"), (b"content-length", b"9" * 5000)]
+    scope = {"type": "http", "method": "POST", "path": "/api/pictures", "headers": headers}
+    asked, sent = through_guard(scope)
+    assert asked == []
+    assert sent[0]["status"] == 400
+
+
 def test_every_part_of_the_page_is_served(server: Server) -> None:
     folder = Path(__file__).parents[2] / "src/symsmooth/web/static"
     names = {path.name for path in folder.iterdir()} - {"page.html"}

@@ -31,6 +31,7 @@ def test_the_page_offers_every_method_as_it_is() -> None:
         {"quality": "great"}, {"noise": "pink"}, {"third": "x"}, {"channels": "no"},
         {"strength": 0}, {"strength": "1"}, {"strength": True}, {"strength": float("nan")},
         {"level": -1, "noise": "white"}, {"level": "5"}, {"level": float("inf")},
+        {"strength": 10**400}, {"level": 10**400},
         {"noise": "box"}, {"noise": "box", "box": [1, 2, 3]}, {"box": [0, 0, -1, 5]},
         {"box": [0.5, 0, 20, 20]}, {"noise": "coarse", "method": "bm3d"},
     ],

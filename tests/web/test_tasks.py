@@ -12,6 +12,7 @@ import tifffile
 
 from symsmooth.io import FileError, limit_decoded_size, read_image, read_images, write_image
 from symsmooth.web import tasks
+from symsmooth.web.pictures import VIEW
 from symsmooth.web.settings import Settings
 from symsmooth.web.worker import Reporter
 
@@ -58,7 +59,7 @@ def test_axes_have_the_names_of_the_file(
     assert [axis["size"] for axis in info["others"]] == list(shape[: len(others)])
     assert (info["width"], info["height"], info["channels"]) == (50, 40, channels)
     assert info["thirds"] == thirds
-    view = np.load(tmp_path / "view.npy")
+    view = np.load(tmp_path / VIEW)
     expected = np.moveaxis(pixels, axes.index("C"), -1) if "C" in axes else pixels
     np.testing.assert_array_equal(view, expected)
 
@@ -139,3 +140,20 @@ def test_the_part_that_is_looked_at() -> None:
         assert found is not None
         x, y, width, height = found
         assert np.zeros((2000, 3000))[y : y + height, x : x + width].shape == (height, width)
+
+
+def test_no_name_of_a_file_is_one_of_ours(tmp_path: Path) -> None:
+    """A picture may be called as the files beside it are."""
+    for name in ("view.npy", "result-0.npy"):
+        path = tmp_path / name
+        pixels = np.clip(rng.normal(100, 20, (40, 40)), 0, 255).astype(np.uint8)
+        np.save(path, pixels)
+        look(path)
+        denoise(path, tmp_path / f"run-{path.stem}")
+        np.testing.assert_array_equal(np.load(path), pixels)
+
+
+def test_black_and_white_are_those_of_all_slices(tmp_path: Path) -> None:
+    path = tmp_path / "series.tif"
+    write_image(path, (np.arange(5.0)[:, None, None] * 100 + np.zeros((5, 32, 32))).astype("f4"))
+    assert look(path)["info"]["ranges"]["all"] == [0.0, 400.0]

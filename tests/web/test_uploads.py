@@ -183,7 +183,7 @@ def test_no_header_of_an_upload_names_a_file_of_this_machine(
     for path in server.files("sessions/*/*/*"):
         assert path.is_file()
         assert not path.is_symlink()
-    assert len(server.files("sessions/*/*/view.npy")) == 6
+    assert len(server.files("sessions/*/*/.view.npy")) == 6
     for header in ({"X-Visit": "../x"}, {"X-Visit": "x" * 32}, {"X-Clean-Of": "../p1"}):
         assert person.upload("a.npy", picture(), **header)[0] == 404
     assert person.post("/api/examples", {"example": str(private)})[0] == 422

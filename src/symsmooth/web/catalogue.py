@@ -32,8 +32,8 @@ NOISES = {
 }
 THIRDS = {
     "none": ("Slice by slice", "Each slice by itself."),
-    "volume": ("As a volume", "Depth is a third dimension: neighbouring slices help each other."),
-    "time": ("As a series in time", "Time is the third dimension: neighbouring frames help."),
+    "volume": ("Volume", "Depth is a third dimension: neighbouring slices help each other."),
+    "time": ("Time series", "Time is the third dimension: neighbouring frames help."),
 }
 
 

@@ -138,6 +138,7 @@ class Desk:
     ) -> None:
         """Run a method, on what one looks at and then on the whole."""
         info = self._ready(picture)
+        self.uploads.check_room(session.folder)
         folder = session.new_folder("run")
         given = {"at": at, "looking": looking, "sigma": info["noise"]["sigma"]}
         self._run(session, picture, "denoise", folder, settings, None, picture.path, given, folder)
@@ -151,6 +152,7 @@ class Desk:
             text = f"Choose {MIN_METHODS} to {MAX_METHODS} methods; {len(names)} are chosen."
             raise SessionError(text)
         self._ready(picture)
+        self.uploads.check_room(session.folder)
         folder = session.new_folder("run")
         self._run(
             session, picture, "compare", folder, settings, at,
@@ -162,7 +164,6 @@ class Desk:
         at: tuple[int, ...] | None, *given: Any,
     ) -> None:  # fmt: skip
         """Queue the work in place of what runs for this picture."""
-        self.uploads.check_room(session.folder)
         picture.stop()
         picture.part, picture.ended, picture.running = None, ("", ""), kind
         number = session.number()

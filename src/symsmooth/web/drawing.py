@@ -16,6 +16,7 @@ from ..reports.display import Range, display_range, reduce
 
 _MAX_SHOWN = 2**22  # pixels of what is shown at a time
 _BINS = 128
+_SLICES = 9  # from which black and white of a stack are taken
 _SAMPLED = 2**20  # pixels that a histogram counts
 _AXES = {"Z": "Depth", "T": "Time", "Q": "Slice", "I": "Page", "P": "Position", "R": "Series",
          "C": "Channel", "S": "Sample", "V": "View", "A": "Angle", "H": "Phase"}  # fmt: skip
@@ -52,11 +53,13 @@ def middle_of(pixels: Array, n_others: int) -> Array:
     return np.asarray(pixels[tuple(n // 2 for n in pixels.shape[:n_others])])
 
 
-def ranges_of(middle: Array) -> dict[str, tuple[float, float]]:
-    """Return what is black and what is white, for all channels together and for each."""
-    found = {"all": display_range(middle)}
-    if middle.ndim == 3:
-        found |= {str(c): display_range(middle[..., c]) for c in range(middle.shape[-1])}
+def ranges_of(pixels: Array, n_others: int) -> dict[str, tuple[float, float]]:
+    """Return what is black and what is white in all slices, for all channels together and for each."""
+    slices = pixels.reshape(-1, *pixels.shape[n_others:])
+    some = slices[:: -(-len(slices) // _SLICES)]
+    found = {"all": display_range(some)}
+    if some.ndim == 4:
+        found |= {str(c): display_range(some[..., c]) for c in range(some.shape[-1])}
     return {name: (each.low, each.high) for name, each in found.items()}
 
 

@@ -123,7 +123,7 @@ class Guard:
     def _check_body(self, scope: Scope, headers: dict[str, str]) -> None:
         """Refuse what is too large, or does not say what it is: no form of another page can."""
         length = headers.get("content-length")
-        if length is not None and not (length.isascii() and length.isdigit()):
+        if length is not None and not (length.isascii() and length.isdigit() and len(length) < 20):
             raise RefusedError(400, "Say how much is sent as a number.")
         most = self.max_bytes if scope["path"] == UPLOAD else _MAX_REQUEST
         if int(length or 0) > most:

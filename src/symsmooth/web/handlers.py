@@ -28,7 +28,7 @@ from .guard import UPLOAD
 from .pictures import Picture
 from .sessions import Session, Sessions, harmless
 from .settings import Settings, whole_numbers
-from .views import view_request
+from .views import numbers_in, view_request
 
 _KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _ASSETS = frozenset(
@@ -246,9 +246,7 @@ class Handlers:
         result = picture.result
         if result is None or picture.info is None:
             raise RefusedError(404, "There is nothing here.")
-        at = result.at or whole_numbers(
-            [int(n) for n in request.query_params.get("at", "").split(".") if n.isdigit()]
-        )
+        at = result.at or numbers_in(request.query_params.get("at", ""))
         given = {"name": picture.name, "info": picture.info, "told": result.told, "at": at}
         folders = picture.folder, result.folder, picture.reference
         path = await self.desk.draw(session, "report", given, *folders, result.kind)

@@ -10,6 +10,7 @@ from typing import Any
 from .runs import Run
 from .settings import Settings
 
+VIEW = ".view.npy"  # pixels as they are shown; no file that is dropped can have this name
 _SOON = 0.03  # of the work: before, nobody can say how long it will take
 _FIRST = 1.0  # second: the same
 

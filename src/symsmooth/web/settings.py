@@ -80,5 +80,6 @@ def _one_of(name: str, value: object, known: Any) -> None:
 
 
 def _is_number(value: object) -> bool:
-    plain = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return plain and math.isfinite(value)  # type: ignore[arg-type]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return abs(value) < math.inf and (isinstance(value, float) or abs(value) < _MOST)

@@ -28,6 +28,7 @@ from . import bridge, drawing
 from .bridge import Steps
 from .catalogue import BY_NAME
 from .examples import write_example
+from .pictures import VIEW
 from .settings import Settings
 from .worker import Reporter
 
@@ -53,10 +54,10 @@ def look(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -> dict[s
     if middle.dtype == bool or not np.isfinite(middle).any():
         raise FileError(f"{path}: has no usable pixel: all are masked, or not finite")
     path = _named_as_it_is(path, image.format)
-    ranges = drawing.ranges_of(middle)
+    ranges = drawing.ranges_of(pixels, len(others))
     model, level = bridge.noise_of_file(image)
     noise = bridge.tell_noise(model, image, ranges["all"], given=False, assumed=False)
-    np.save(folder / "view.npy", pixels)
+    np.save(folder / VIEW, pixels)
     info = {
         "description": jobs.describe_size(image, cut(image)),
         "format": image.format,
@@ -83,10 +84,10 @@ def look_at_reference(
     """Make sure that the picture without noise can be read and is as large as the noisy one."""
     with limit_decoded_size(max_bytes):
         pixels, _ = drawing.arrange(bridge.read_file(path)[0])
-    noisy = np.load(folder / "view.npy", mmap_mode="r", allow_pickle=False)
+    noisy = np.load(folder / VIEW, mmap_mode="r", allow_pickle=False)
     if pixels.shape != noisy.shape:
         raise FileError(f"{path}: is {_size(pixels)}, the noisy picture {_size(noisy)}")
-    np.save(path.parent / "view.npy", pixels)
+    np.save(path.parent / VIEW, pixels)
     return {}
 
 
@@ -179,8 +180,7 @@ def denoise(
     shown, others = drawing.arrange(denoised)
     before = drawing.arrange(noisy)[0]
     np.save(folder / "result-0.npy", shown)
-    middle = drawing.middle_of(before, len(others))
-    ranges = drawing.ranges_of(middle)
+    ranges = drawing.ranges_of(before, len(others))
     noise = bridge.tell_noise(
         model, noisy, ranges["all"],
         given=settings.noise == "white" and settings.level is not None,
@@ -285,7 +285,7 @@ def compare(
             "label": _title(job), "seconds": seconds, "noise": brief,
             "removed": _removed(pixels, made), **_scores(made, clean, peak),
         })  # fmt: skip
-    ranges = drawing.ranges_of(pixels)
+    ranges = drawing.ranges_of(pixels, 0)
     noise = bridge.tell_noise(model, file, ranges["all"], given=False, assumed=False)
     return _finite({
         "panels": panels, "noisy": _scores(pixels, clean, peak), "clean": clean is not None,
@@ -336,12 +336,12 @@ def report(
 
 def _slices(folder: Path, reference: Path | None, at: Sequence[int]) -> tuple[Array, Array | None]:
     """Return a slice as it is and, if that is known, without noise."""
-    noisy = np.load(folder / "view.npy", mmap_mode="r", allow_pickle=False)
+    noisy = np.load(folder / VIEW, mmap_mode="r", allow_pickle=False)
     if len(at) > noisy.ndim - 2 or any(i >= n for i, n in zip(at, noisy.shape, strict=False)):
         raise ValueError("There is no such slice.")
     clean = None
     if reference is not None:
-        whole = np.load(reference / "view.npy", mmap_mode="r", allow_pickle=False)
+        whole = np.load(reference / VIEW, mmap_mode="r", allow_pickle=False)
         clean = np.array(whole[tuple(at)])
     return np.array(noisy[tuple(at)]), clean
 

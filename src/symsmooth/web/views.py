@@ -7,7 +7,7 @@ from typing import Any
 
 from .desk import Desk
 from .errors import RefusedError, SessionError
-from .pictures import Picture
+from .pictures import VIEW, Picture
 from .settings import whole_numbers
 
 _NOISE_RANGE = 3.0  # sigmas of what was removed from grey to white
@@ -23,15 +23,15 @@ def view_request(desk: Desk, picture: Picture, query: Mapping[str, str]) -> dict
     if info is None:
         raise RefusedError(404, "There is nothing here.")
     what = query.get("what", "noisy")
-    at = _numbers(query.get("at", ""))
-    box = _numbers(query.get("box", "")) or None
-    channel = next(iter(_numbers(query.get("channel", ""))), None)
+    at = numbers_in(query.get("at", ""))
+    box = numbers_in(query.get("box", "")) or None
+    channel = next(iter(numbers_in(query.get("channel", ""))), None)
     low, high = info["ranges"].get("all" if channel is None else str(channel), (0.0, 1.0))
-    first, second = picture.folder / "view.npy", None
+    first, second = picture.folder / VIEW, None
     if what == "clean":
         if picture.reference is None:
             raise RefusedError(404, "There is nothing here.")
-        first = picture.reference / "view.npy"
+        first = picture.reference / VIEW
     elif what in ("result", "removed"):
         folder = desk.folder_of(picture, _number(query.get("of", "")))
         if folder is None:
@@ -55,7 +55,8 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _numbers(text: str) -> tuple[int, ...]:
+def numbers_in(text: str) -> tuple[int, ...]:
+    """Return the whole numbers of "3.0.12", or refuse what is none."""
     try:
         return whole_numbers([_number(part) for part in text.split(".") if text])
     except SessionError as error:

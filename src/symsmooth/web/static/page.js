@@ -135,6 +135,7 @@ $("#clean-picker").addEventListener("change", (event) => {
   event.target.value = "";
   if (file) act(() => api.upload(page.visit, file, page.chosen, () => {}));
 });
+addEventListener("keydown", (event) => { if (event.key === "Escape") mark(false); });
 addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("dragging"); });
 addEventListener("dragleave", (event) => { if (!event.relatedTarget) document.body.classList.remove("dragging"); });
 addEventListener("drop", (event) => {

@@ -39,8 +39,8 @@ export function why(root, picture) {
     noise.reasons?.length ? h("ul", {}, noise.reasons.map((reason) => h("li", {}, reason[0].toUpperCase() + reason.slice(1), "."))) : null,
     noise.confidence === null || noise.confidence === undefined ? null : h("p", { class: "note" }, `Confidence ${Math.round(100 * noise.confidence)} %.`),
     lines(noise.levels, "pixel value", "Noise level"),
-    lines(noise.spectrum, "cycles a pixel", noise.kind === "correlated" ? "Noise by frequency" : "Noise by frequency (white: the same at all)"),
-    parameters.length ? h("p", { class: "note" }, parameters.map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? short(value) : value}`).join(", ")) : null));
+    lines(noise.spectrum, "cycles a pixel", noise.kind === "correlated" ? "Noise by frequency" : "Noise by frequency: the same at all", noise.kind !== "correlated"),
+    parameters.length ? h("p", { class: "note" }, parameters.map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? short(value) : value}`).join(", ").replace(/^./, (first) => first.toUpperCase())) : null));
 }
 
 /** One line and one bar: what happens, or how it ended.  What is there stays there while just numbers change. */
