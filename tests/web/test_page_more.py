@@ -215,6 +215,16 @@ def test_several_pictures_at_once(enter: Any, tmp_path: Path) -> None:
     page.locator("#files h2", has_text="2 pictures").wait_for()
 
 
+def pinch(visitor: Any, x: float, y: float) -> None:
+    """Part two fingers."""
+    fingers = visitor.opened.context.new_cdp_session(visitor.page)
+    for apart in (20, 40, 60, 80):
+        kind = "touchStart" if apart == 20 else "touchMove"
+        points = [{"x": x - apart, "y": y, "id": 0}, {"x": x + apart, "y": y, "id": 1}]
+        fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    fingers.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
 def test_on_a_phone_the_picture_comes_first(enter: Any, photograph: Path) -> None:
     visitor = enter(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     page = visitor.page
@@ -232,9 +242,14 @@ def test_on_a_phone_the_picture_comes_first(enter: Any, photograph: Path) -> Non
     visitor.drawn()
     assert page.evaluate("scrollY") == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.locator("[data-do=in]").tap()
-    assert page.evaluate("document.querySelector('#lenses').classList.contains('zoomed')")
     visitor.shot("phone")
+    zoomed = "document.querySelector('#lenses').classList.contains('zoomed')"
+    page.locator("[data-do=in]").tap()
+    assert page.evaluate(zoomed)
+    page.locator("[data-do=fit]").tap()
+    assert not page.evaluate(zoomed)
+    pinch(visitor, lens["x"] + lens["width"] / 4, lens["y"] + 60)  # not on the divider
+    assert page.evaluate(zoomed)
 
 
 def test_tabs_of_visits_that_ended_say_so(enter: Any, photograph: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -193,3 +194,33 @@ def test_a_removed_picture_is_gone(come: Any, server: Server) -> None:
         assert person.ask(f"{person.here}/{each}/view")[0] == 404
     wait_for(lambda: not server.files("sessions/*/*"), 5)
     assert person.drop("b.npy", picture())["info"]  # what hung is not waited for
+
+
+def test_open_tabs_are_counted_while_they_are_open(come: Any) -> None:
+    person = come()
+    person.drop("a.npy", picture())
+    tabs = [person.open_tab() for _ in range(8)]
+    assert person.ask(f"{person.here}/events")[0] == 429
+    for tab in tabs:
+        tab.close()
+    assert person.post(f"{person.here}/alive")[0] == 200
+    time.sleep(0.5)  # the server notices at once
+    person.open_tab()
+
+
+def test_a_tab_is_told_of_its_state_progress_and_end(come: Any) -> None:
+    person = come()
+    person.drop("a.npy", picture(320))
+    tab = person.open_tab()
+    tab.settimeout(20)
+    person.start("denoise", quality="balanced")
+    heard = b""
+    while b'"kind": "denoise"' not in heard:
+        heard += tab.recv(2**16)
+    assert b"event: state" in heard
+    fractions = [float(n) for n in re.findall(rb'"fraction": ([0-9.]+)', heard)]
+    assert fractions == sorted(fractions)  # one bar that never goes back
+    assert len(set(fractions)) > 1
+    person.ask(person.here, "DELETE")
+    while b"event: gone" not in heard:
+        heard += tab.recv(2**16)

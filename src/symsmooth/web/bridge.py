@@ -33,6 +33,7 @@ _WORDS = (
     (r"--noise-from X,Y,W,H measures it on flat ground", "a box on flat ground measures it"),
     (r"--sigma", "the level of white noise"),
 )
+_HALF = "half size: "
 _PLACE = re.compile(r"\w+ (\d+) of ([1-9]\d*): ")
 _REMEDIES = (("Coarse noise", "coarse"), ("box on flat ground", "box"), ("White noise", "white"))
 
@@ -153,25 +154,33 @@ def tell_warnings(warnings: Sequence[str]) -> list[dict[str, Any]]:
 class Steps:
     """Progress of an application's job, told stage by stage -> one fraction that never falls.
 
-    "slice 2 of 5: block 1 of 4: clusters" says where it is; how many stages there are within is not
-    known: each new one has half of what is left.
+    "slice 2 of 5: half size: clusters" says where it is: smaller sizes come first and each takes a
+    quarter of the next.  How many stages there are within is not known: each new one has a sixth of
+    what is left.
     """
 
     def __init__(self, reporter: Reporter, start: float = 0.0, end: float = 1.0) -> None:
         self._reporter, self._start, self._span = reporter, start, end - start
         self._place, self._stage, self._from, self._share = (0.0, 1.0), "", 0.0, 0.0
+        self._halved = False  # whether there are smaller sizes
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Tell how far a stage is."""
-        first, share, rest = 0.0, 1.0, stage
+        first, share, rest = 0.0, 1.0, stage.replace(_HALF, "")
+        halves = stage.count(_HALF)
+        self._halved = self._halved or halves > 0
         while found := _PLACE.match(rest):
             share /= int(found[2])
             first += (int(found[1]) - 1) * share
             rest = rest[found.end() :]
+        if self._halved:
+            smaller = share * 0.25 ** (halves + 1)
+            first, share = first + smaller, 3 * smaller
         if (first, share) != self._place:
             self._place, self._stage, self._from, self._share = (first, share), "", 0.0, 0.0
         if rest != self._stage:
             self._from += self._share
-            self._stage, self._share = rest, (1.0 - self._from) / 2
+            self._stage, self._share = rest, (1.0 - self._from) / 6
         within = self._from + self._share * (min(done / total, 1.0) if total else 0.0)
-        self._reporter.progress(self._start + self._span * (first + share * within), stage)
+        what = stage.replace(_HALF, "")
+        self._reporter.progress(self._start + self._span * (first + share * within), what)
