@@ -96,7 +96,7 @@ export class Controls {
 
   marking(on) {
     this.markButton.setAttribute("aria-pressed", String(on));
-    this.boxNote.textContent = on ? "Drag over a part of the picture that is nothing but noise." : this.#boxTold();
+    this.boxNote.textContent = this.#boxTold();
   }
 
   #boxTold() {

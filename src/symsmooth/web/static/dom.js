@@ -32,8 +32,8 @@ export function bytes(n) {
 }
 
 export function seconds(s) {
-  if (s < 9.95) return `${s.toFixed(1)} s`;
-  return s < 90 ? `${Math.round(s)} s` : `${Math.round(s / 60)} min`;
+  if (s < 9.95) return `${s.toFixed(1)}\u00a0s`;
+  return s < 90 ? `${Math.round(s)}\u00a0s` : `${Math.round(s / 60)}\u00a0min`;
 }
 
 /** A number with three digits that count. */

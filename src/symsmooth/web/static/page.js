@@ -8,7 +8,7 @@ import { Viewer } from "./viewer.js";
 const about = await api.about();
 const page = {
   visit: null, state: null, listener: null, chosen: null, // the id of the picture that is shown
-  mode: "divider", at: {}, channel: null, sides: {}, sending: null, error: "",
+  mode: "divider", at: {}, channel: null, sides: {}, sending: null, error: "", hint: "",
 };
 const viewer = new Viewer($("#lenses"), (scale) => { $("#scale").value = `${Math.round(100 * scale)} %`; });
 const controls = new Controls($("#panel"), about, {
@@ -163,6 +163,8 @@ function run(ids = [page.chosen]) {
 
 function mark(on) {
   controls.marking(on);
+  page.hint = on ? "Drag over a part of the picture that is nothing but noise; Escape ends this." : "";
+  renderProgress();
   viewer.mark(on ? (box) => { controls.set({ box, noise: "box" }); mark(false); } : null);
   if (on && matchMedia("(max-width: 60rem)").matches) $("#look").scrollIntoView();
 }

@@ -48,11 +48,12 @@ export function statusOf(root, { page, shown, busy, progress, slice, cancel, ret
   const running = busy.filter((each) => !each.looks);
   const now = progress ?? running[0] ?? busy[0] ?? null;
   const sends = page.sending !== null;
-  const key = JSON.stringify([page.error, sends, Boolean(now), running.length > 0, shown?.id, shown?.ended, shown?.result?.number, slice]);
+  const key = JSON.stringify([page.error, page.hint, sends, Boolean(now), running.length > 0, shown?.id, shown?.ended, shown?.result?.number, slice]);
   if (root.dataset.key !== key) {
     root.dataset.key = key;
     root.replaceChildren(
       ...(page.error ? [note("bad", page.error)] : []),
+      ...(page.hint ? [note("hint", page.hint)] : []),
       ...(sends || now ? [bar()] : shown ? ending(shown, retry) : []),
       ...(running.length ? [h("button", { id: "cancel", type: "button", onclick: cancel }, "Cancel")] : []),
       ...(shown?.result && !now ? [downloads(page.visit, shown, slice)] : []));
