@@ -12,6 +12,7 @@ import tifffile
 
 from symsmooth.io import FileError, limit_decoded_size, read_image, read_images, write_image
 from symsmooth.web import tasks
+from symsmooth.web.denoising import part_seen
 from symsmooth.web.pictures import VIEW
 from symsmooth.web.settings import Settings
 from symsmooth.web.worker import Reporter
@@ -132,11 +133,11 @@ def test_what_unpacks_to_too_much_is_refused_before_it_is(tmp_path: Path, ending
 
 
 def test_the_part_that_is_looked_at() -> None:
-    assert tasks.part_seen(None, (400, 400)) is None  # small: at once
-    assert tasks.part_seen((0, 0, 3000, 2000), (2000, 3000)) == (1276, 776, 448, 448)
-    assert tasks.part_seen((2700, 0, 300, 200), (2000, 3000)) == (2700, 0, 300, 200)
+    assert part_seen(None, (400, 400)) is None  # small: at once
+    assert part_seen((0, 0, 3000, 2000), (2000, 3000)) == (1276, 776, 448, 448)
+    assert part_seen((2700, 0, 300, 200), (2000, 3000)) == (2700, 0, 300, 200)
     for nonsense in ((0, 0, 0, 0), (10**9, 10**9, 5, 5), (1, 2), (0, 0, 10**9, 1)):
-        found = tasks.part_seen(nonsense, (2000, 3000))
+        found = part_seen(nonsense, (2000, 3000))
         assert found is not None
         x, y, width, height = found
         assert np.zeros((2000, 3000))[y : y + height, x : x + width].shape == (height, width)

@@ -12,9 +12,10 @@ import numpy as np
 
 from ..app import jobs, noise_report
 from ..app.file_noise import estimate_file_noise, estimate_level, middle_slice, value_range
+from ..core.image import Array
 from ..io import ImageFile
 from ..io.stacks import Stack, cut
-from ..methods import METHODS
+from ..methods import DEFAULT, METHODS
 from ..noise import NoiseModel, White, estimate_noise
 from ..noise.figures import levels_at, spectra_of
 from .settings import Settings
@@ -22,6 +23,7 @@ from .worker import Reporter
 
 _NAMES = {"white": "gaussian", "photon": "poisson-gaussian", "coarse": "correlated"}
 _POINTS = 33  # of the plot of level against brightness
+_WARM_UP = 64  # pixels a side of what is denoised before the first visitor comes
 _SEED = 0  # as on the command line
 # What warnings say of the command line, in words of the page; and what the page can do about it.
 _WORDS = (
@@ -41,6 +43,22 @@ _REMEDIES = (("Coarse noise", "coarse"), ("box on flat ground", "box"), ("White 
 def read_file(path: Path, channels: str = "together") -> list[ImageFile]:
     """Return the images of a file."""
     return jobs.open_file(path, "auto" if channels == "together" else None)
+
+
+def describe(image: ImageFile) -> str:
+    """Return size and kind of an image in words."""
+    return jobs.describe_size(image, cut(image))
+
+
+def span_of(image: ImageFile) -> float:
+    """Return how far apart its pixels can be."""
+    return value_range(image)
+
+
+def warm_up(workers: int | None) -> None:
+    """Load what the default method takes."""
+    noise = np.random.default_rng(_SEED).normal(100.0, 20.0, (_WARM_UP, _WARM_UP))
+    METHODS[DEFAULT](noise, workers=workers)
 
 
 def make_job(settings: Settings, level: float, workers: int | None) -> jobs.DenoiseJob:
@@ -151,6 +169,34 @@ def tell_warnings(warnings: Sequence[str]) -> list[dict[str, Any]]:
     return told
 
 
+def denoise_file(path: Path, target: Path, job: jobs.DenoiseJob, steps: Steps) -> dict[str, Any]:
+    """Denoise a file as the command line does; return what is told of it."""
+    outcome = jobs.denoise_file(path, target, job, steps)
+    plain = (int, float, str, bool)
+    return {
+        "seconds": outcome.seconds,
+        "warnings": tell_warnings(outcome.warnings),
+        "parameters": {
+            name: value if isinstance(value, plain) else str(value)
+            for name, value in outcome.parameters.items()
+        },
+    }
+
+
+def denoise_pixels(
+    job: jobs.DenoiseJob, model: NoiseModel, pixels: Array, axis: int | None, steps: Steps
+) -> Array:
+    """Denoise one picture, told of its noise."""
+    used = jobs.with_noise(job, model)
+    made, _ = jobs.apply(used, pixels, axis, used.sigma, steps)
+    return np.asarray(made)
+
+
+def brief_noise(job: jobs.DenoiseJob, model: NoiseModel, file: ImageFile) -> str:
+    """Return the noise that a job assumes in two words."""
+    return jobs.describe_noise(job, model, file.pixels, value_range(file)).brief
+
+
 class Steps:
     """Progress of an application's job, told stage by stage -> one fraction that never falls.
 
@@ -159,7 +205,10 @@ class Steps:
     what is left.
     """
 
-    def __init__(self, reporter: Reporter, start: float = 0.0, end: float = 1.0) -> None:
+    def __init__(
+        self, reporter: Reporter, start: float = 0.0, end: float = 1.0, label: str = ""
+    ) -> None:
+        self._label = f"{label}: " if label else ""
         self._reporter, self._start, self._span = reporter, start, end - start
         self._place, self._stage, self._from, self._share = (0.0, 1.0), "", 0.0, 0.0
         self._halved = False  # whether there are smaller sizes
@@ -182,5 +231,5 @@ class Steps:
             self._from += self._share
             self._stage, self._share = rest, (1.0 - self._from) / 6
         within = self._from + self._share * (min(done / total, 1.0) if total else 0.0)
-        what = stage.replace(_HALF, "")
+        what = self._label + stage.replace(_HALF, "")
         self._reporter.progress(self._start + self._span * (first + share * within), what)

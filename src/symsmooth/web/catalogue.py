@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 MIN_METHODS, MAX_METHODS = 2, 4  # that are compared
 EXAMPLES = {
@@ -71,6 +71,24 @@ METHODS = (
     MethodEntry("gaussian", "Gaussian", "A plain blur, as a yardstick."),
 )  # fmt: skip
 BY_NAME = {method.name: method for method in METHODS}
+
+
+class Chosen(Protocol):
+    """Settings, as far as they name a method."""
+
+    @property
+    def method(self) -> str:
+        """Its name."""
+
+    @property
+    def quality(self) -> str:
+        """Its preset, if it has such."""
+
+
+def title_of(chosen: Chosen) -> str:
+    """Return what a result of these settings is called."""
+    method = BY_NAME[chosen.method]
+    return f"{method.title}, {chosen.quality}" if method.quality else method.title
 
 
 def about(max_bytes: int, max_pictures: int, version: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -117,3 +118,22 @@ def _part(path: Path, wanted: dict[str, Any]) -> Array:
 def reduction(height: int, width: int) -> int:
     """Return by what whole number the sides are divided so that all of it can be shown."""
     return int(np.ceil(np.sqrt(height * width / _MAX_SHOWN)))
+
+
+def removed(before: Array, after: Array) -> float:
+    """Return the standard deviation of what was removed; of a stack, of its middle slice."""
+    lines = before.ndim - 2
+    middle = tuple(n // 2 for n in before.shape[:lines]) if before.ndim > 3 else ()
+    change = np.asarray(before[middle], np.float32) - np.asarray(after[middle], np.float32)
+    return float(np.std(change[np.isfinite(change)])) if np.isfinite(change).any() else 0.0
+
+
+def finite(value: Any) -> Any:
+    """Return numbers that JSON knows: None for those that are not finite."""
+    if isinstance(value, dict):
+        return {name: finite(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(each) for each in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
