@@ -18,6 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 from PIL import Image
@@ -60,7 +61,6 @@ class Server:
 
     def __init__(self, folder: Path, prepare: str = "", wait: bool = True) -> None:
         self.folder, self.asked = folder, folder / "asked.txt"
-        self._numbers: dict[str, int] = {}
         self.asked.touch()
         (folder / "tmp").mkdir()
         path = os.pathsep.join([ROOT, *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -81,24 +81,15 @@ class Server:
         assert found, self.process.stderr.read()
         self.address, self.port = found[0], int(found[1])
 
-    def ask(self, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        connection.request(method, path, headers=headers)
+    def ask(
+        self, path: str, method: str = "GET", body: bytes | None = None, **headers: str
+    ) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection.request(method, path, body, headers)
         answer = connection.getresponse()
         found = answer.status, answer.read()
         connection.close()
         return found
-
-    def number_of(self, control: str) -> int:
-        """Return the number of what a control does."""
-        if not self._numbers:
-            config = json.loads(self.ask("/config")[1])
-            names = {c["id"]: c["props"].get("elem_id") for c in config["components"]}
-            for event in config["dependencies"]:
-                target = event["targets"][0] if event["targets"] else [None, ""]
-                name = names.get(target[0]) or target[1]
-                self._numbers.setdefault(name, event["id"])
-        return self._numbers[control]
 
     def files(self, pattern: str) -> list[Path]:
         return sorted((self.folder / "tmp").glob(f"symsmooth-serve-*/{pattern}"))
@@ -116,6 +107,15 @@ class Server:
             total += int(fields[11]) + int(fields[12])
         return total / os.sysconf("SC_CLK_TCK")
 
+    def memory(self) -> int:
+        """Bytes of the server and its workers, shared ones counted once."""
+        total = 0
+        for pid in self.processes():
+            text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            found = re.search(r"^Pss: +(\d+) kB", text, re.MULTILINE)
+            total += 1024 * int(found[1]) if found else 0
+        return total
+
     def end(self) -> str:
         self.process.terminate()
         _, told = self.process.communicate(timeout=20)
@@ -123,106 +123,98 @@ class Server:
 
 
 class Person:
-    """Somebody at the page, without a browser: a cookie, a session, and an open tab."""
+    """Somebody at the page, without a browser: a cookie and, once a picture is sent, a visit."""
 
-    def __init__(self, server: Server, *, tab: bool = True) -> None:
-        self.server, self.session = server, secrets.token_hex(6)
+    def __init__(self, server: Server) -> None:
+        self.server = server
         self.cookie = f"symsmooth={secrets.token_urlsafe(32)}"
+        self.visit = ""
         self._streams: list[socket.socket] = []
-        if tab:
-            self._streams.append(self.stream(f"/gradio_api/heartbeat/{self.session}"))
 
     def ask(
         self, path: str, method: str = "GET", body: bytes | None = None, **headers: str
     ) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=120)
-        connection.request(method, path, body, {"Cookie": self.cookie, **headers})
-        answer = connection.getresponse()
-        found = answer.status, answer.read()
-        connection.close()
-        return found
+        return self.server.ask(path, method, body, **{"Cookie": self.cookie, **headers})
 
-    def stream(self, path: str) -> socket.socket:
-        """Open a connection that lasts; its first bytes have come."""
+    def post(self, path: str, given: Any = None) -> tuple[int, Any]:
+        """Send JSON; return the status and the answer."""
+        body = given if isinstance(given, bytes) else json.dumps(given or {}).encode()
+        status, text = self.ask(path, "POST", body, **{"Content-Type": "application/json"})
+        return status, json.loads(text)
+
+    @property
+    def here(self) -> str:
+        return f"/api/visits/{self.visit}"
+
+    def upload(self, name: str, content: bytes, **headers: str) -> tuple[int, Any]:
+        """Send a file; return the status and the answer."""
+        kind = {"Content-Type": "application/octet-stream", "X-File-Name": quote(name)}
+        if self.visit:
+            kind["X-Visit"] = self.visit
+        status, text = self.ask("/api/pictures", "POST", content, **{**kind, **headers})
+        told = json.loads(text)
+        if status == 200:
+            self.visit = told["visit"]
+        return status, told
+
+    def state(self) -> dict[str, Any]:
+        status, text = self.ask(f"{self.here}/state")
+        assert status == 200, text
+        return json.loads(text)
+
+    def picture(self, id: str) -> dict[str, Any]:
+        return next(each for each in self.state()["pictures"] if each["id"] == id)
+
+    def wait(self, seconds: float = 60.0) -> dict[str, Any]:
+        """Until nothing is done any more."""
+        end = time.monotonic() + seconds
+        while (state := self.state())["progress"]:
+            assert time.monotonic() < end, state
+            time.sleep(0.05)
+        return state
+
+    def drop(self, name: str, content: bytes) -> dict[str, Any]:
+        """Upload a picture and have it looked at; return it."""
+        status, told = self.upload(name, content)
+        assert status == 200, told
+        self.wait()
+        return self.picture(told["picture"])
+
+    def start(self, method: str = "gaussian", **settings: Any) -> int:
+        """Denoise what was dropped; return the status of the answer."""
+        given = {"method": method, "quality": "preview", **settings}
+        ids = [each["id"] for each in self.state()["pictures"]]
+        return self.post(f"{self.here}/denoise", {"pictures": ids, "settings": given})[0]
+
+    def run(
+        self, method: str = "gaussian", seconds: float = 60.0, **settings: Any
+    ) -> dict[str, Any]:
+        """Denoise what was dropped; return the first picture."""
+        assert self.start(method, **settings) == 200
+        return self.wait(seconds)["pictures"][0]
+
+    def open_tab(self) -> socket.socket:
+        """Open the stream of events; its first bytes have come."""
         opened = socket.create_connection(("127.0.0.1", self.server.port), timeout=120)
         host = f"Host: 127.0.0.1:{self.server.port}"
-        opened.sendall(f"GET {path} HTTP/1.1\r\n{host}\r\nCookie: {self.cookie}\r\n\r\n".encode())
+        request = f"GET {self.here}/events HTTP/1.1\r\n{host}\r\nCookie: {self.cookie}\r\n\r\n"
+        opened.sendall(request.encode())
         start = b""
         while b"\r\n\r\n" not in start:
             start += opened.recv(1)
         assert b" 200 " in start.partition(b"\r\n")[0], start
+        self._streams.append(opened)
         return opened
 
-    def upload(self, name: str, content: bytes, **headers: str) -> tuple[int, Any]:
-        """Send a file; return the status and what it is called."""
-        body, kind = form((name, content))
-        headers = {"Content-Type": kind, **headers}
-        status, text = self.ask("/gradio_api/upload", "POST", body, **headers)
-        return status, json.loads(text)[0] if status == 200 else text.decode()
-
-    def event(self, control: str, data: list[Any]) -> int:
-        """Use a control; return the status of the answer."""
-        event = {
-            "data": data, "fn_index": self.server.number_of(control), "session_hash": self.session,
-            "event_data": None, "trigger_id": None,
-        }  # fmt: skip
-        return self.ask(
-            "/gradio_api/queue/join", "POST", json.dumps(event).encode(),
-            **{"Content-Type": "application/json"},
-        )[0]  # fmt: skip
-
-    def told(self, events: int = 1, seconds: float = 60.0) -> str:
-        """Return all that is told until so many events have ended, as text."""
-        opened = self.stream(f"/gradio_api/queue/data?session_hash={self.session}")
-        opened.settimeout(1.0)
-        text, end = b"", time.monotonic() + seconds
-        try:
-            while text.count(b"process_completed") < events or not text.endswith(b"\n\r\n"):
-                assert time.monotonic() < end, f"nothing came: {text[-2000:]!r}"
-                try:
-                    more = opened.recv(2**16)
-                except TimeoutError:
-                    continue
-                if not more:
-                    break
-                text += more
-        finally:
-            opened.close()
-        return text.decode("utf-8", "replace").encode().decode("unicode_escape", "replace")
-
-    def drop(self, name: str, content: bytes, control: str = "drop") -> str:
-        """Upload a picture and have it looked at; return what is told."""
-        status, token = self.upload(name, content)
-        assert status == 200, token
-        assert self.event(control, [file_of(token)]) == 200
-        return self.told()
-
-    def run(self, method: str = "gaussian") -> str:
-        """Denoise what was dropped; return what is told."""
-        assert self.event("start", [method, "preview", True, 0, 1, ""]) == 200
-        return self.told()
-
-    def leave(self) -> None:
-        """Close the tab."""
+    def close_tabs(self) -> None:
         for each in self._streams:
             each.close()
 
-
-def file_of(path: str, **more: Any) -> dict[str, Any]:
-    """A file as an event names it."""
-    return {"path": path, "meta": {"_type": "gradio.FileData"}, **more}
-
-
-def form(*files: tuple[str, bytes]) -> tuple[bytes, str]:
-    """Return files as the body of a request, and its kind."""
-    parts = [
-        f'--x\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n'
-        "Content-Type: application/octet-stream\r\n\r\n".encode()
-        + content
-        + b"\r\n"
-        for name, content in files
-    ]
-    return b"".join(parts) + b"--x--\r\n", "multipart/form-data; boundary=x"
+    def leave(self) -> None:
+        """End the visit."""
+        self.close_tabs()
+        if self.visit:
+            self.ask(self.here, "DELETE")
 
 
 def picture(side: int = 64, seed: int = 0, format: str = "npy") -> bytes:
@@ -239,8 +231,18 @@ def picture(side: int = 64, seed: int = 0, format: str = "npy") -> bytes:
 
 # --- work that goes wrong, in a worker --------------------------------------------------------
 
+# A server whose workers take their tasks from here, and which waits less long for them.
+HOSTILE = (
+    "import symsmooth.web.crew as crew, symsmooth.web.desk as desk; "
+    "crew.TASKS = 'tests.serving:'; desk.SECONDS = 6.0"
+)
 
-def look(path: Path, max_bytes: int, reporter: Reporter) -> Any:
+
+def __getattr__(name: str) -> Any:
+    return getattr(tasks, name)
+
+
+def look(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -> Any:
     """Look at a picture, unless its name says what goes wrong."""
     if "hangs" in path.name:
         hang(reporter)
@@ -248,10 +250,7 @@ def look(path: Path, max_bytes: int, reporter: Reporter) -> Any:
         take_memory(reporter)
     if "deadly" in path.name:
         die(reporter)
-    return _look(path, max_bytes, reporter)
-
-
-_look = tasks.look
+    return tasks.look(path, folder, max_bytes, reporter)
 
 
 def hang(reporter: Reporter) -> None:

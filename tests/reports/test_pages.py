@@ -132,7 +132,7 @@ def test_pictures_switch_and_two_can_be_laid_over_each_other(visit: Any, small_p
     assert first.get_attribute("src") != before
     overlay = page.locator(".overlay")
     assert not overlay.is_visible()
-    page.get_by_role("button", name="Lay two over each other").click()
+    page.get_by_role("button", name="Overlay").click()
     assert overlay.is_visible()
     page.get_by_label("Left").select_option("P2")
     page.get_by_label("Divider").fill("20")

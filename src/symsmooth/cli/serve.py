@@ -18,8 +18,8 @@ from .console import echo, handling_errors, print_error
 
 def check_installed() -> None:
     """Say what to install if it is not there."""
-    if importlib.util.find_spec("gradio") is None:
-        raise UsageError("serve needs gradio; pip install 'symsmooth[web]'")
+    if importlib.util.find_spec("starlette") is None or importlib.util.find_spec("uvicorn") is None:
+        raise UsageError("serve needs starlette and uvicorn; pip install 'symsmooth[web]'")
 
 
 def run(

@@ -21,10 +21,10 @@ def noise_figure(model: Any, signal: tuple[float, float]) -> Any:
     figure = Figure(figsize=(8, 3.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     x = np.linspace(*signal, _POINTS)
-    for number, level in enumerate(_levels(model, x)):
+    for number, level in enumerate(levels_at(model, x)):
         left.plot(x, level, color=_COLOURS[number % 3])
     left.set(xlabel="pixel value", ylabel="standard deviation of the noise", ylim=(0, None))
-    frequencies, spectra = _spectra(model)
+    frequencies, spectra = spectra_of(model)
     for number, spectrum in enumerate(spectra):
         right.plot(frequencies, spectrum, "o-", color=_COLOURS[number % 3])
     right.set(xlabel="frequency, cycles a pixel", ylabel="standard deviation there", ylim=(0, None))
@@ -32,7 +32,7 @@ def noise_figure(model: Any, signal: tuple[float, float]) -> Any:
     return figure
 
 
-def _levels(model: Any, x: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+def levels_at(model: Any, x: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
     """Return the standard deviation of each channel at pixel values x."""
     if model.kind == "poisson-gaussian":
         lines = zip(model.gain, model.offset, strict=True)
@@ -46,7 +46,7 @@ def _levels(model: Any, x: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
     return [np.full_like(x, level) for level in levels]
 
 
-def _spectra(model: Any) -> tuple[np.ndarray[Any, Any], list[np.ndarray[Any, Any]]]:
+def spectra_of(model: Any) -> tuple[np.ndarray[Any, Any], list[np.ndarray[Any, Any]]]:
     """Return frequencies, and the standard deviation of each channel there; 1 if it is white."""
     rings = [np.equal(RING, k) for k in range(N_RINGS)]
     frequencies = np.array([RADIUS[ring].mean() for ring in rings]) / (2 * SIDE)

@@ -86,9 +86,7 @@ def strip(
         _button("zoom-out", "\N{MINUS SIGN}", "Zoom out"),
         _button("reset", "1:1", "Show the whole pictures"),
         _button("swap", f"Show {other}", None, aria_pressed="false") if switchable else None,
-        _button("overlay", "Lay two over each other", None, aria_expanded="false")
-        if len(every) > 1
-        else None,
+        _button("overlay", "Overlay", None, aria_expanded="false") if len(every) > 1 else None,
     ]
     overlay = (
         _overlay(every, (0, 1) if large else (min(1, len(panels) - 1), len(panels) - 1))

@@ -1,13 +1,15 @@
 """``symsmooth serve``: a page on this machine where pictures are dropped, denoised and looked at.
 
 - ``server``: puts all together at an address, until Ctrl-C or SIGTERM;
-- ``guard``: who may ask for what; ``uploads``: what visitors send, and how much;
-- ``sessions``: the files of one visitor, and nobody else's; how many there may be, how long they last;
-- ``app``: what the page shows; ``handlers``: what its controls do.  These two alone know gradio;
-- ``crew``: work that waits for its turn (``runs``) and is done in processes (``workers``, ``worker``);
-- ``tasks``: what is done to a visitor's picture, through the same jobs as the command line;
-- ``examples``: pictures for those who have none at hand;
-- ``html``: messages and frames, as HTML.
+- ``guard``: who may ask, from where, and how much; ``handlers``: what is answered at each address;
+- ``events``: what an open page is told; ``views``: which part of a picture an address means;
+- ``sessions``: visits, how many there may be, how long they last; ``pictures``: what belongs to one;
+- ``uploads``: what visitors send; ``settings``: what the controls say; ``catalogue``: what they offer;
+- ``desk``: what is done for visitors, by two ``crew``s of work that waits for its turn (``runs``) and is
+  done in processes (``workers``, ``worker``);
+- ``tasks``: what these processes can do: ``looking``, ``denoising``, ``comparing``, with ``drawing`` (how a
+  picture is shown), ``examples``, and ``bridge``: the jobs, noise and progress of the command line;
+- ``static``: the page itself, without a build step.
 
-Nothing here is imported before ``symsmooth serve`` asks for it.
+The server itself loads no NumPy: it starts at once and stays small.
 """

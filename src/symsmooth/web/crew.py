@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from .runs import Run, Runs
 from .workers import Workers
+
+TASKS = "symsmooth.web.tasks:"  # where work is found
 
 
 class Crew:
@@ -19,33 +20,33 @@ class Crew:
         How many processes; where there are more, one is kept for other groups of people.
     memory : int
         Bytes that the work of each may take.
-    warm : function of ``tasks``
-        Called with ``given`` in each process before its first visitor comes.
+    warm : str
+        A function of ``tasks``, called with ``given`` in each process before its first work comes.
     """
 
-    def __init__(self, count: int, memory: int, warm: Callable[..., Any], *given: Any) -> None:
+    def __init__(self, count: int, memory: int, warm: str, *given: Any) -> None:
         self.runs = Runs(count, max(count - 1, 1))
-        self._workers = Workers(count, memory, warm, *given)
+        self._workers = Workers(count, memory, TASKS + warm, *given)
 
     def submit(
         self,
-        work: Callable[..., Any],
+        work: str,
         *arguments: Any,
         group: str = "",
         seconds: float | None = None,
-        on_part: Callable[[Path], object] = lambda page: None,
+        on_part: Callable[[dict[str, Any]], object] = lambda part: None,
     ) -> Run:
-        """Queue a function of ``tasks``; it may tell of a page about a part of the picture."""
+        """Queue a function of ``tasks``; it may tell of a part of the picture that is done."""
 
         def do(run: Run) -> Any:
             def on_message(kind: str, *news: Any) -> None:
                 if kind == "part":
                     on_part(*news)
-                else:  # "progress" or "stage"
+                else:  # "progress"
                     run.note(*news)
 
             return self._workers.call(
-                work,
+                TASKS + work,
                 *arguments,
                 seconds=seconds,
                 on_message=on_message,
@@ -53,6 +54,14 @@ class Crew:
             )
 
         return self.runs.submit(do, group)
+
+    def wake(self) -> None:
+        """Get ready: somebody is here."""
+        self._workers.wake()
+
+    def sweep(self) -> None:
+        """Rest if nobody is here."""
+        self._workers.sweep()
 
     def close(self) -> None:
         """End all work at once."""

@@ -9,18 +9,22 @@ import numpy as np
 from ..core.image import Array
 from ..io import write_image
 
-EXAMPLES = ("Photograph, 8 bit", "Colour photograph, 8 bit", "Few photons, 16 bit")
 _SEED = 0
+_SPOTS = 60  # of the stack: like vesicles in a cell
 
 
-def write_example(name: str, folder: Path) -> tuple[Path, Path]:
-    """Write an example into a folder; return the noisy picture and the clean one."""
+def write_example(name: str, folder: Path, clean_folder: Path) -> tuple[Path, Path]:
+    """Write an example of ``catalogue.EXAMPLES``; return the noisy picture and the clean one."""
     stem, clean, noisy = _make(name)
-    paths = folder / f"{stem}.tif", folder / f"{stem}-clean.tif"
-    if noisy.dtype == np.uint8:
-        paths = folder / f"{stem}.png", folder / f"{stem}-clean.png"
+    ending = ".png" if noisy.dtype == np.uint8 else ".tif"
+    paths = folder / f"{stem}{ending}", clean_folder / f"{stem}-clean{ending}"
     for path, pixels in zip(paths, (noisy, clean), strict=True):
-        write_image(path, pixels)
+        if name == "stack":
+            import tifffile
+
+            tifffile.imwrite(path, pixels, imagej=True, metadata={"axes": "ZYX"})
+        else:
+            write_image(path, pixels)
     return paths
 
 
@@ -29,19 +33,37 @@ def _make(name: str) -> tuple[str, Array, Array]:
     from skimage import data
 
     rng = np.random.default_rng(_SEED)
-    if name == EXAMPLES[0]:
+    if name == "photograph":
         clean = data.camera()[64:320, 128:384]
         return "camera", clean, _rounded(clean + rng.normal(0, 25, clean.shape), np.uint8)
-    if name == EXAMPLES[1]:
+    if name == "colour":
         clean = data.astronaut()[:320, 64:384]
         return "astronaut", clean, _rounded(clean + rng.normal(0, 20, clean.shape), np.uint8)
-    if name == EXAMPLES[2]:
-        photons = 40.0 * (data.moon()[96:352, 128:384] / 255.0) ** 2
-        gain, offset = 60.0, 400.0
-        counted = rng.poisson(photons) * gain + offset + rng.normal(0, 30.0, photons.shape)
-        clean = _rounded(photons * gain + offset, np.uint16)
-        return "moon", clean, _rounded(counted, np.uint16)
-    raise ValueError(f"there is no example {name!r}; use one of {', '.join(EXAMPLES)}")
+    if name == "photons":
+        return "moon", *_counted(40.0 * (data.moon()[96:352, 128:384] / 255.0) ** 2, rng)
+    if name == "stack":
+        return "cell", *_counted(_cell(rng), rng)
+    raise ValueError(f"there is no example {name!r}")
+
+
+def _cell(rng: np.random.Generator) -> Array:
+    """Return photons of bright spots in a round cell, (depth, height, width)."""
+    z, y, x = np.ogrid[:12, :192, :192]
+    round_cell = np.exp(-((((z - 6) / 6) ** 2 + ((y - 96) / 70) ** 2 + ((x - 96) / 80) ** 2) ** 2))
+    photons = 3.0 + 12.0 * round_cell
+    for _ in range(_SPOTS):
+        at = rng.normal((6, 96, 96), (2, 26, 30))
+        wide = rng.uniform(1.5, 5.0)
+        distance = ((z - at[0]) * 3) ** 2 + (y - at[1]) ** 2 + (x - at[2]) ** 2
+        photons = photons + rng.uniform(10, 60) * np.exp(-distance / (2 * wide**2))
+    return np.asarray(photons)
+
+
+def _counted(photons: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Return what a camera sees of photons, without and with noise, in 16 bits."""
+    gain, offset = 60.0, 400.0
+    counted = rng.poisson(photons) * gain + offset + rng.normal(0, 30.0, photons.shape)
+    return _rounded(photons * gain + offset, np.uint16), _rounded(counted, np.uint16)
 
 
 def _rounded(pixels: Array, dtype: type[np.unsignedinteger]) -> Array:

@@ -1,306 +1,364 @@
-"""What the controls do, for every visitor."""
+"""Requests in, answers out: every address of the page."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-import math
-import os
-import re
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
 from typing import Any
+from urllib.parse import unquote
+from zipfile import ZIP_STORED, ZipFile
 
-import gradio as gr
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
 
-from ..core.parallel import Cancelled
-from ..methods import METHODS
-from . import html, tasks
-from .crew import Crew
-from .examples import write_example
-from .runs import Run
-from .sessions import Session, SessionError, Sessions
-from .uploads import Uploads
+from .. import __version__
+from . import events
+from .catalogue import about
+from .desk import Desk
+from .errors import RefusedError, SessionError
+from .guard import UPLOAD
+from .pictures import Picture
+from .sessions import Session, Sessions, harmless
+from .settings import Settings, whole_numbers
+from .views import numbers_in, view_request
 
-MIN_METHODS, MAX_METHODS = 2, 4  # methods that are compared
-_TICK = 0.15  # seconds between two looks at a run
-_PAUSE = 0.35  # seconds a slider must rest before its run begins
+_KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_ASSETS = frozenset(
+    {"page.css", "icon.svg"}
+    | {f"{name}.js" for name in ("page", "api", "viewer", "controls", "told", "charts", "dom")}
+)
+_PRIVATE = {"cache-control": "no-store"}
 _LOG = logging.getLogger(__name__)
 
-Shown = tuple[Any, Any, Any, Any]
-Looked = tuple[Any, ...]
-File = dict[str, Any] | None  # as the guard lets it through: "path" is the token of an upload
-# The parts of the page that change, in the order in which handlers return them.
-SHOWN = ("viewer", "status", "downloads", "cancel")
-LOOKED = ("drop", "example", "found", "sigma", "estimated", *SHOWN, "clean_told")
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Handlers:
-    """What the controls do, for every visitor.
+    """What is answered at each address."""
 
-    Parameters
-    ----------
-    sessions, uploads
-        Whose files are whose.
-    readers, runners : Crew
-        Who looks at pictures, and who runs methods.
-    workers : int or None
-        Threads of a run.
-    """
+    def __init__(self, desk: Desk) -> None:
+        self.desk, self.sessions = desk, desk.sessions
 
-    def __init__(
-        self,
-        sessions: Sessions,
-        uploads: Uploads,
-        readers: Crew,
-        runners: Crew,
-        workers: int | None,
-    ) -> None:
-        self.sessions, self.uploads = sessions, uploads
-        self.readers, self.runners, self.workers = readers, runners, workers
-        self.max_bytes = tasks.UNPACKED * uploads.limits.max_bytes
+    def app(self) -> Starlette:
+        """Return all addresses as one ASGI application."""
+        visit = "/api/visits/{token}"
+        one = visit + "/{picture}"
+        routes = [
+            ("/", self.page, "GET"),
+            ("/visit/{token}", self.page, "GET"),
+            ("/assets/{name}", self.asset, "GET"),
+            ("/favicon.ico", self.icon, "GET"),
+            ("/api/about", self.about, "GET"),
+            (UPLOAD, self.upload, "POST"),
+            ("/api/examples", self.example, "POST"),
+            (visit, self.end, "DELETE"),
+            (f"{visit}/state", self.state, "GET"),
+            (f"{visit}/events", self.events, "GET"),
+            (f"{visit}/alive", self.alive, "POST"),
+            (f"{visit}/denoise", self.denoise, "POST"),
+            (f"{visit}/compare", self.compare, "POST"),
+            (f"{visit}/cancel", self.cancel, "POST"),
+            (f"{visit}/results.zip", self.all_results, "GET"),
+            (one, self.remove, "DELETE"),
+            (f"{one}/view", self.view, "GET"),
+            (f"{one}/result", self.result, "GET"),
+            (f"{one}/report", self.report, "GET"),
+        ]
+        return Starlette(
+            routes=[Route(path, _told(handler), methods=[verb]) for path, handler, verb in routes]
+        )
 
-    def known(self, request: gr.Request) -> Session | None:
-        """Return the session of whoever asks, if it has brought a picture."""
-        return self.sessions.known(request.cookies, request.session_hash)
+    # --- the page -------------------------------------------------------------------------
 
-    def begin(self, request: gr.Request) -> Session:
-        """Return the session of whoever brings a picture."""
-        address = request.client.host if request.client else ""
-        session = self.sessions.of(request.cookies, request.session_hash, address)
-        self.uploads.check_room(session.folder)
+    async def page(self, request: Request) -> Response:
+        """Return the page; the processes get ready meanwhile."""
+        self.desk.wake()
+        return _asset("page.html", {"cache-control": "no-cache"})
+
+    async def asset(self, request: Request) -> Response:
+        """Return a part of the page."""
+        name = request.path_params["name"]
+        if name not in _ASSETS:
+            raise RefusedError(404, "There is nothing here.")
+        return _asset(name, {"cache-control": "no-cache"})
+
+    async def icon(self, request: Request) -> Response:
+        """Return the icon to those who ask for it by its old name."""
+        return _asset("icon.svg", {})
+
+    async def about(self, request: Request) -> Response:
+        """Return what can be chosen."""
+        limits = self.sessions.limits, self.desk.uploads.limits
+        return JSONResponse(about(limits[1].max_bytes, limits[0].pictures, __version__))
+
+    # --- pictures -------------------------------------------------------------------------
+
+    async def upload(self, request: Request) -> Response:
+        """Take a file in, as the whole body of a request, and have it looked at."""
+        owner, address = self._owner(request), _address(request)
+        name = unquote(request.headers.get("x-file-name", ""))[:300] or "picture"
+        session, picture = self._receiver(request)
+        size = int(request.headers["content-length"])
+        uploads = self.desk.uploads
+        token = await uploads.receive(owner, address, name, size, _chunks(request))
+        if picture is not None and session is not None:  # what it was without noise
+            folder = session.new_folder("reference")
+            path = uploads.take(owner, token, lambda name: folder / harmless(name))
+            self.desk.look_at_reference(session, picture, path)
+            return _accepted(session, picture)
+        try:
+            with self._visit(session, owner, address) as session:
+                taken = self.desk.make_picture(session, name)
+        except SessionError:
+            uploads.drop(token)
+            raise
+        path = uploads.take(owner, token, lambda name: taken.folder / harmless(name))
+        self.desk.look(session, taken, path)
+        return _accepted(session, taken)
+
+    @contextmanager
+    def _visit(self, session: Session | None, owner: str, address: str) -> Iterator[Session]:
+        """Give a visit, a new one if there is none; that ends if nothing can be done in it."""
+        if session is not None:
+            yield session
+            return
+        begun = self.sessions.begin(owner, address)
+        try:
+            yield begun
+        except BaseException:
+            self.sessions.end(begun)
+            raise
+
+    def _receiver(self, request: Request) -> tuple[Session | None, Picture | None]:
+        """Return the visit that a file is for, and the picture it is the clean one of, if any."""
+        token, id = request.headers.get("x-visit", ""), request.headers.get("x-clean-of", "")
+        if not token:
+            return None, None
+        session = self.sessions.find(token, request.cookies)
+        if session is None or (id and id not in session.pictures):
+            raise RefusedError(404, "This visit has ended; reload the page to begin another.")
+        return session, session.pictures[id] if id else None
+
+    async def example(self, request: Request) -> Response:
+        """Take an example as if it had been dropped."""
+        given = await _json(request)
+        owner, token = self._owner(request), given.get("visit")
+        session = self.sessions.find(str(token), request.cookies) if token else None
+        with self._visit(session, owner, _address(request)) as session:
+            return _accepted(session, self.desk.example(session, str(given.get("example"))))
+
+    async def remove(self, request: Request) -> Response:
+        """Forget a picture."""
+        session, picture = self._picture(request)
+        self.desk.remove(session, picture)
+        return JSONResponse({})
+
+    async def end(self, request: Request) -> Response:
+        """End a visit: all its files are deleted."""
+        session = self._session(request)
+        await asyncio.to_thread(self.sessions.end, session)
+        return JSONResponse({})
+
+    # --- what is told ---------------------------------------------------------------------
+
+    async def state(self, request: Request) -> Response:
+        """Return all that the page shows."""
+        self.desk.wake()
+        state = events.state_of(self.desk, self._session(request))
+        return JSONResponse(state, headers=_PRIVATE)
+
+    async def events(self, request: Request) -> Response:
+        """Tell what happens for as long as the tab is open."""
+        session = self._session(request, asks=False)
+        if session.tabs >= self.sessions.limits.tabs:
+            raise RefusedError(429, "This visit is open in too many tabs; close some of them.")
+        told = events.stream(self.desk, session)
+        return StreamingResponse(told, media_type="text/event-stream", headers=_PRIVATE)
+
+    async def alive(self, request: Request) -> Response:
+        """Hear that a tab in the background is still there."""
+        self._session(request, asks=False)
+        return JSONResponse({})
+
+    # --- runs -----------------------------------------------------------------------------
+
+    async def denoise(self, request: Request) -> Response:
+        """Run a method on one picture or several."""
+        session, given = self._session(request), await _json(request)
+        settings = Settings.of(given.get("settings"))
+        names = given.get("pictures")
+        if not isinstance(names, list) or not names or set(map(str, names)) - set(session.pictures):
+            raise SessionError("Drop a picture first, or take an example.")
+        at = whole_numbers(given.get("at") or [])
+        looking = given.get("looking")
+        box = None if looking is None else whole_numbers(looking, 4)
+        for name in names:
+            self.desk.denoise(session, session.pictures[name], settings, at, box)
+        return JSONResponse({})
+
+    async def compare(self, request: Request) -> Response:
+        """Put methods side by side."""
+        session, given = self._session(request), await _json(request)
+        picture = session.pictures.get(str(given.get("picture")))
+        if picture is None:
+            raise SessionError("Drop a picture first, or take an example.")
+        settings, names = Settings.of(given.get("settings")), given.get("methods")
+        if not isinstance(names, list):
+            raise SessionError("Choose methods.")
+        at = whole_numbers(given.get("at") or [])
+        self.desk.compare(session, picture, list(map(str, names)), settings, at)
+        return JSONResponse({})
+
+    async def cancel(self, request: Request) -> Response:
+        """Stop what runs."""
+        self.desk.cancel(self._session(request))
+        return JSONResponse({})
+
+    # --- what is shown and taken home -----------------------------------------------------
+
+    async def view(self, request: Request) -> Response:
+        """Return a slice, or a part of one, as a PNG."""
+        session, picture = self._picture(request)
+        wanted = view_request(self.desk, picture, request.query_params)
+        drawn = await self.desk.draw(session, "draw", wanted)
+        # Never changes: the numbers of picture and result are in the address.
+        kept = {"cache-control": "private, max-age=3600"}
+        return Response(drawn, media_type="image/png", headers=kept)
+
+    async def result(self, request: Request) -> Response:
+        """Return the denoised file."""
+        _, picture = self._picture(request)
+        if picture.result is None or picture.result.path is None:
+            raise RefusedError(404, "There is nothing here.")
+        return _download(picture.result.path)
+
+    async def report(self, request: Request) -> Response:
+        """Return what is shown as one page that needs no server."""
+        session, picture = self._picture(request)
+        result = picture.result
+        if result is None or picture.info is None:
+            raise RefusedError(404, "There is nothing here.")
+        at = result.at or numbers_in(request.query_params.get("at", ""))
+        given = {"name": picture.name, "info": picture.info, "told": result.told, "at": at}
+        folders = picture.folder, result.folder, picture.reference
+        path = await self.desk.draw(session, "report", given, *folders, result.kind)
+        return _download(path)
+
+    async def all_results(self, request: Request) -> Response:
+        """Return all denoised files as one archive."""
+        session = self._session(request)
+        results = [p.result for p in session.pictures.values() if p.result is not None]
+        paths = [result.path for result in results if result.path is not None]
+        if not paths:
+            raise RefusedError(404, "There is nothing here.")
+        self.desk.uploads.check_room(session.folder)
+        archive = session.new_folder("zip") / "denoised.zip"
+        await asyncio.to_thread(_pack, archive, paths)
+        return _download(archive, BackgroundTask(archive.unlink, missing_ok=True))
+
+    # --- whose they are -------------------------------------------------------------------
+
+    def _owner(self, request: Request) -> str:
+        try:
+            return Sessions.owner_in(request.cookies)
+        except SessionError as error:
+            raise RefusedError(403, str(error)) from error
+
+    def _session(self, request: Request, *, asks: bool = True) -> Session:
+        token = request.path_params["token"]
+        session = self.sessions.find(token, request.cookies, asks=asks)
+        if session is None:
+            raise RefusedError(404, "There is nothing here.")
         return session
 
-    async def drop(self, file: File, request: gr.Request) -> AsyncIterator[Looked]:
-        """Take a picture that was uploaded and look into it."""
-        async for shown in self._look(
-            request, "", lambda session: (self._take(session, file, "dropped"), None)
-        ):
-            yield shown
+    def _picture(self, request: Request) -> tuple[Session, Picture]:
+        session = self._session(request)
+        picture = session.pictures.get(request.path_params["picture"])
+        if picture is None:
+            raise RefusedError(404, "There is nothing here.")
+        return session, picture
 
-    async def example(self, name: str, request: gr.Request) -> AsyncIterator[Looked]:
-        """Take an example, and what it was before noise came."""
-        if name:
-            async for shown in self._look(
-                request, name, lambda session: write_example(name, session.new_folder("example"))
-            ):
-                yield shown
 
-    async def _look(
-        self, request: gr.Request, example: str, take: Callable[[Session], tuple[Path, Path | None]]
-    ) -> AsyncIterator[Looked]:
-        """Look into a picture and tell what was found."""
-        session = place = None
-        yield _status_only(html.message("Looking at the picture", "plain"))
+def _told(handler: Handler) -> Handler:
+    """Return a handler whose refusals are answers."""
+
+    async def answer(request: Request) -> Response:
         try:
-            session = self.begin(request)
-            path, clean = await asyncio.to_thread(take, session)
-            place = path.parent
-            picture, page = await self._read(session, tasks.look, path)
-        except Cancelled:  # another picture came in its place, or the tab was closed
-            yield _status_only(gr.skip())
-            return
-        except Exception as error:
-            yield _status_only(html.message(_message(error, session), "bad"))
-            return
-        else:
-            session.asked += 1  # what runs is of no interest any more
-            session.stop()
-            session.picture, session.reference = picture, clean
-            session.files.clear()
-            session.show(page)
-        finally:
-            if session is not None and place is not None:
-                session.tidy(place)
-        found = picture.found.level
-        top = _round_up(4 * found or picture.reach / 10)
-        level = round(found / top * 400) * top / 400
-        yield (
-            None,
-            example,
-            html.noise_of(picture),
-            gr.update(maximum=top, step=top / 400, value=level),
-            True,
-            html.viewer(session),
-            html.message("Ready. Choose a method and press Denoise.", "plain"),
-            "",
-            gr.update(interactive=False),
-            html.reference(clean),
-        )
-
-    async def reference(self, file: File, request: gr.Request) -> tuple[None, Any]:
-        """Take the picture without noise, if it is known."""
-        session = path = None
-        try:
-            session = self.begin(request)
-            path = self._take(session, file, "reference")
-            await self._read(session, tasks.look_at_reference, path)
-            session.reference = path
-        except Cancelled:
-            return None, gr.skip()
-        except Exception as error:
-            return None, html.message(_message(error, session), "bad")
-        finally:
-            if session is not None and path is not None:
-                session.tidy(path.parent)
-        return None, html.reference(path)
-
-    def _take(self, session: Session, file: File, kind: str) -> Path:
-        """Move an uploaded file to where only its session reaches it."""
-        token = None if file is None else file.get("path")
-        return self.uploads.take(session.owner, token, lambda name: session.place(name, kind))
-
-    async def _read(self, session: Session, work: Callable[..., Any], path: Path) -> Any:
-        """Have a file looked at, in place of one that is being looked at in the same way."""
-        if work in session.readings:
-            session.readings[work].stop()
-        seconds = tasks.READING_SECONDS + path.stat().st_size / tasks.READING_BYTES
-        run = self.readers.submit(work, path, self.max_bytes, group=session.group, seconds=seconds)
-        session.readings[work] = run
-        if not session.here:  # it ended while the file was taken
-            run.stop()
-        while not run.finished:
-            await asyncio.sleep(_TICK / 3)
-        return run.outcome()
-
-    async def denoise(
-        self, method: str, quality: str, estimated: bool, sigma: float, strength: float,
-        looking: str, request: gr.Request,
-    ) -> AsyncIterator[Shown]:  # fmt: skip
-        """Run a method, on what one looks at and then on the whole."""
-        asked = tasks.RunRequest(method, quality, None if estimated else sigma, strength, looking)
-        async for shown in self._run(request, 0.0, tasks.denoise, asked):
-            yield shown
-
-    async def adjust(
-        self, method: str, quality: str, estimated: bool, sigma: float, strength: float,
-        looking: str, request: gr.Request,
-    ) -> AsyncIterator[Shown]:  # fmt: skip
-        """Run again once a slider rests."""
-        asked = tasks.RunRequest(method, quality, None if estimated else sigma, strength, looking)
-        async for shown in self._run(request, _PAUSE, tasks.denoise, asked):
-            yield shown
-
-    async def compare(
-        self, names: list[str], quality: str, estimated: bool, sigma: float, strength: float,
-        request: gr.Request,
-    ) -> AsyncIterator[Shown]:  # fmt: skip
-        """Put methods side by side."""
-        names = [name for name in METHODS if name in names]
-        if not MIN_METHODS <= len(names) <= MAX_METHODS:
-            text = f"Choose {MIN_METHODS} to {MAX_METHODS} methods; {len(names)} are chosen."
-            yield gr.skip(), html.message(text, "bad"), gr.skip(), gr.skip()
-            return
-        asked = tasks.RunRequest("denoise", quality, None if estimated else sigma, strength)
-        async for shown in self._run(request, 0.0, tasks.compare, names, asked):
-            yield shown
-
-    def cancel(self, request: gr.Request) -> None:
-        """Stop what runs; who follows it tells when it has."""
-        session = self.known(request)
-        if session is not None:
-            session.cancelled += 1
-            session.stop()
-
-    async def stay(self, request: gr.Request) -> AsyncIterator[None]:
-        """Last as long as the tab: an event that never ends.
-
-        Gradio's page closes its stream when no event is left, and loses one that begins just then.
-        """
-        while self.sessions.is_open(request.cookies, request.session_hash):
-            await asyncio.sleep(_TICK)
-        yield None
-
-    async def _run(
-        self, request: gr.Request, pause: float, work: Callable[..., Any], *asked: Any
-    ) -> AsyncIterator[Shown]:
-        """Queue the work of a session in place of what it ran before, and tell how it goes."""
-        session = self.known(request)
-        try:
-            if session is None or session.picture is None:
-                raise SessionError("Drop a picture first, or take an example.")
-            self.uploads.check_room(session.folder)
+            return await handler(request)
+        except RefusedError as refused:
+            close = {"connection": "close"} if refused.status in (408, 413) else {}
+            return JSONResponse({"error": refused.text}, refused.status, close)
         except SessionError as error:
-            yield gr.skip(), html.message(str(error), "bad"), gr.skip(), gr.skip()
-            return
-        session.asked += 1
-        mine, cancelled = session.asked, session.cancelled
-        session.stop()
-        if pause:
-            await asyncio.sleep(pause)
-        if session.asked != mine or session.cancelled != cancelled or not session.here:
-            status = gr.skip() if session.asked != mine else html.message("Stopped", "plain")
-            yield gr.skip(), status, gr.skip(), gr.skip()
-            return
-        folder = session.new_folder("run")
-        given = (
-            (session.picture, session.reference) if work is tasks.compare else (session.picture,)
-        )
+            return JSONResponse({"error": str(error)}, 422)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except Exception:
+            _LOG.exception("a request failed")
+            return JSONResponse({"error": "This did not work."}, 500)
 
-        def on_part(page: Path) -> None:
-            if session.asked == mine and session.here:
-                session.show(page, partly=True)
-
-        run = session.run = self.runners.submit(
-            work, *given, *asked, self.workers, folder,
-            group=session.group, on_part=on_part,
-        )  # fmt: skip
-        before, shown = "", session.shown
-        try:
-            while not run.finished and session.asked == mine:
-                now = html.status(run, self.runners.runs.ahead(run))
-                if now != before or shown != session.shown:
-                    viewer = html.viewer(session) if shown != session.shown else gr.skip()
-                    before, shown = now, session.shown
-                    yield viewer, now, gr.skip(), gr.update(interactive=True)
-                await asyncio.sleep(_TICK)
-            if session.asked == mine:
-                kind, text = _ending(run, session)
-                viewer = html.viewer(session) if shown != session.shown else gr.skip()
-                yield (
-                    viewer,
-                    html.message(text, kind),
-                    html.downloads(session),
-                    gr.update(interactive=False),
-                )
-        finally:
-            run.when_finished(lambda: session.tidy(folder))
+    return answer
 
 
-def _ending(run: Run, session: Session) -> tuple[str, str]:
-    """Keep what came of a run; return how it ended, as kind and text."""
+def _accepted(session: Session, picture: Picture) -> Response:
+    return JSONResponse({"visit": session.token, "picture": picture.id})
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
+async def _chunks(request: Request) -> AsyncIterator[bytes]:
+    """Yield what is sent."""
     try:
-        made: tasks.RunResult = run.outcome()
-    except Cancelled:
-        seconds = run.seconds
-        return "plain", "Stopped" if seconds is None else f"Stopped after {seconds:.1f} s"
-    except Exception as error:
-        return "bad", _message(error, session)
-    session.show(made.report)
-    session.files["report"] = made.report
-    if made.result is not None:
-        session.files["result"] = made.result
-    return "good", made.message
+        async for chunk in request.stream():
+            yield chunk
+    except ClientDisconnect as error:
+        raise RefusedError(400, "The upload was broken off.") from error
 
 
-def _message(error: BaseException, session: Session | None) -> str:
-    """Return an error without the places of files on this machine."""
-    if not isinstance(error, (ValueError, TypeError, OSError, MemoryError)):
-        _LOG.error("work failed", exc_info=error)
-        return f"This did not work: {error or type(error).__name__}. Try another method."
-    text = str(error) or "There is not enough memory for this."
-    if session is not None:
-        text = re.sub(re.escape(f"{session.folder}{os.sep}") + r"[\w-]+[/\\]", "", text)
-    return text
+async def _json(request: Request) -> dict[str, Any]:
+    """Return what a request says; its length was checked."""
+    try:
+        given = json.loads(await request.body())
+    except (ValueError, RecursionError) as error:
+        raise RefusedError(400, "This is no request of this page.") from error
+    if not isinstance(given, dict):
+        raise RefusedError(400, "This is no request of this page.")
+    return given
 
 
-def _status_only(status: Any) -> Looked:
-    """Return that nothing changes but the status."""
-    skip = gr.skip()
-    return None, skip, skip, skip, skip, skip, status, skip, skip, skip
+@cache
+def _content(name: str) -> bytes:
+    return (files(__package__) / "static" / name).read_bytes()
 
 
-def _round_up(value: float) -> float:
-    """Return 1, 2 or 5 times a power of ten that is not less; 1 for 0."""
-    power = 10.0 ** math.floor(math.log10(value)) if value > 0 else 1.0
-    return next(power * k for k in (1, 2, 5, 10) if power * k >= value)
+def _asset(name: str, headers: dict[str, str]) -> Response:
+    return Response(_content(name), media_type=_KINDS[name.rpartition(".")[2]], headers=headers)
+
+
+def _download(path: Any, then: BackgroundTask | None = None) -> Response:
+    return FileResponse(
+        path, filename=path.name, media_type="application/octet-stream",
+        headers=_PRIVATE, background=then,
+    )  # fmt: skip
+
+
+def _pack(archive: Any, paths: list[Any]) -> None:
+    """Put files into an archive, each under a name of its own."""
+    names: set[str] = set()
+    with ZipFile(archive, "w", ZIP_STORED) as packed:
+        for path in paths:
+            name, number = path.name, 1
+            while name in names:
+                number += 1
+                name = f"{path.stem}-{number}{path.suffix}"
+            names.add(name)
+            packed.write(path, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import Any
@@ -19,14 +19,14 @@ class Run:
 
     Attributes
     ----------
-    stage, done, total
-        What is being done, and how far it is.
+    what, fraction
+        What is being done, and how far all of it is: 0 to 1.
     seconds : float or None
         How long it has been at work; None while it waits.
     """
 
     def __init__(self, work: Work, group: str = "") -> None:
-        self.stage, self.done, self.total = "starting", 0, 0
+        self.what, self.fraction = "starting", 0.0
         self.group = group
         self._work = work
         self._stop = threading.Event()
@@ -34,15 +34,15 @@ class Run:
         self._ended: float | None = None
         self._future: Future[Any] = Future()
 
-    def progress(self, stage: str, done: int, total: int) -> None:
+    def progress(self, fraction: float, what: str) -> None:
         """Note how far the work is; end it, with Cancelled, if it is to stop."""
         if self._stop.is_set():
-            raise Cancelled(f"stopped during {stage}")
-        self.note(stage, done, total)
+            raise Cancelled(f"stopped during {what}")
+        self.note(fraction, what)
 
-    def note(self, stage: str, done: int = 0, total: int = 0) -> None:
-        """Note what is being done, and how far it is."""
-        self.stage, self.done, self.total = stage, done, total
+    def note(self, fraction: float, what: str) -> None:
+        """Note how far the work is: never less far than before."""
+        self.fraction, self.what = min(max(fraction, self.fraction), 1.0), what
 
     def stop(self) -> None:
         """Ask the work to end: at once if it waits, else at its next sign of progress."""
@@ -103,15 +103,19 @@ class Run:
 
 
 class Runs:
-    """A queue: the first come is done first, ``at_once`` of them at a time.
+    """A queue, ``at_once`` of it at a time, in which groups of people take turns.
 
     Parameters
     ----------
     at_once : int
         How many are done at a time.
     of_group : int or None
-        How many of these may be of one group of people; None for all.  Of those that wait, one whose
-        group has least at work comes first.
+        How many of these may be of one group of people; None for all.
+
+    Notes
+    -----
+    Of those that wait, one whose group has least at work comes first, then one whose group had its last
+    turn longest ago: somebody with thirty files does not keep others waiting for all of them.
 
     Examples
     --------
@@ -127,6 +131,8 @@ class Runs:
         self._threads = ThreadPoolExecutor(at_once, "symsmooth-run")
         self._queue: list[Run] = []  # at work or waiting
         self._at_work: Counter[str] = Counter()  # of each group
+        self._turns = 0
+        self._last_turn: dict[str, int] = {}  # of each group that has anything here
         self._lock = threading.Lock()
 
     def submit(self, work: Work, group: str = "") -> Run:
@@ -134,6 +140,8 @@ class Runs:
         run = Run(work, group)
         with self._lock:
             self._queue = [other for other in self._queue if not other.finished]
+            groups = {other.group for other in self._queue}
+            self._last_turn = {g: turn for g, turn in self._last_turn.items() if g in groups}
             self._queue.append(run)
             self._threads.submit(self._serve)
         return run
@@ -149,22 +157,38 @@ class Runs:
     def _next(self) -> Run | None:
         """Return what is to be done now."""
         with self._lock:
-            waiting = [
-                run for run in self._queue if run.waits and self._at_work[run.group] < self._most
-            ]
-            for run in sorted(waiting, key=lambda run: self._at_work[run.group]):
-                if run.begin():
+            for run in self._in_turn():
+                if self._at_work[run.group] < self._most and run.begin():
                     self._at_work[run.group] += 1
+                    self._turns += 1
+                    self._last_turn[run.group] = self._turns
                     return run
         return None
 
+    def _in_turn(self) -> list[Run]:
+        """Return what waits, in the order in which it will be begun."""
+        waiting: dict[str, deque[Run]] = {}
+        for run in self._queue:
+            if run.waits:
+                waiting.setdefault(run.group, deque()).append(run)
+        at_work, last, order = Counter(self._at_work), dict(self._last_turn), list[Run]()
+        while waiting:
+            group = min(waiting, key=lambda g: (at_work[g], last.get(g, 0)))
+            order.append(waiting[group].popleft())
+            last[group] = self._turns + len(order)
+            at_work.clear()  # by the next turn it has ended
+            if not waiting[group]:
+                del waiting[group]
+        return order
+
     def ahead(self, run: Run) -> int:
-        """Return how many runs must end before this one begins; those at work come first."""
+        """Return how many runs must end or begin before this one; those at work come first."""
         with self._lock:
-            if run not in self._queue or run.seconds is not None:
+            waiting = self._in_turn()
+            if run not in waiting:
                 return 0
-            before = self._queue[: self._queue.index(run)]
-        return sum(not other.finished for other in before)
+            at_work = sum(not (other.waits or other.finished) for other in self._queue)
+            return at_work + waiting.index(run)
 
     def close(self) -> None:
         """Stop everything and wait for it."""

@@ -1,8 +1,4 @@
-"""The address the page is at: puts guard, page and workers together, and takes all away at the end.
-
-No address of gradio's that reads or takes files is answered: ``guard`` takes them in, and files of a
-session have addresses of our own.
-"""
+"""The address the page is at: puts guard, page and workers together, and takes all away at the end."""
 
 from __future__ import annotations
 
@@ -12,58 +8,19 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from importlib.resources import files
+from contextlib import ExitStack, contextmanager, suppress
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
 
 from .crew import Crew
 from .guard import Guard
 from .sessions import Sessions
 from .uploads import Limits, Uploads
 
-# Before gradio is imported: it would tell its makers, and ask the network for fonts and versions.
-QUIET = {
-    "GRADIO_ANALYTICS_ENABLED": "False",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "HF_HUB_OFFLINE": "1",
-    "GRADIO_RUN_HISTORY": "False",
-    "GRADIO_SSR_MODE": "False",
-}
 _READERS = 2  # processes that look at pictures
+_CONNECTIONS = 1000  # at once
 _SWEEP = 5.0  # seconds between two looks for what is to be forgotten
 _LARGE_BYTES = 8  # times what a picture may unpack to: what looking at it may take
-
-
-def make_app(sessions: Sessions, blocks: Any, look: dict[str, Any], max_bytes: int) -> Any:
-    """Return the page and the files of sessions as one ASGI application."""
-    import gradio
-    from fastapi import FastAPI
-    from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse
-
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    framed = f"<script>{(files(__package__) / 'framed.js').read_text('utf-8')}</script>"
-
-    def of_a_session(request: Any) -> Any:
-        name = request.path_params["name"]
-        session = sessions.find(request.path_params["token"], request.cookies)
-        path = None if session is None else session.files.get(name)
-        if path is None or not path.is_file():
-            return PlainTextResponse("There is nothing here.", 404)
-        no_copy = {"cache-control": "no-store"}
-        if name == "view":
-            text = path.read_text("utf-8").replace("<script>", framed + "<script>", 1)
-            return HTMLResponse(text, headers=no_copy)
-        return FileResponse(
-            path, filename=path.name, media_type="application/octet-stream", headers=no_copy
-        )
-
-    app.add_route("/session/{token}/{name}", of_a_session)
-    return gradio.mount_gradio_app(
-        app, blocks, "/", max_file_size=max_bytes, footer_links=[], run_history=False,
-        ssr_mode=False, show_error=False, enable_monitoring=False, pwa=False, mcp_server=False, **look,
-    )  # fmt: skip
 
 
 def is_loopback(host: str) -> bool:
@@ -77,11 +34,9 @@ def is_loopback(host: str) -> bool:
 @contextmanager
 def a_folder() -> Iterator[Path]:
     """Give a folder for the files of all sessions; gone at the end."""
-    os.environ.update(QUIET)
     with tempfile.TemporaryDirectory(prefix="symsmooth-serve-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        os.environ["GRADIO_TEMP_DIR"] = str(folder / "gradio")
-        for each in ("gradio", "uploads", "sessions", "ready"):
+        for each in ("uploads", "sessions", "ready"):
             (folder / each).mkdir()
         yield folder
 
@@ -101,21 +56,21 @@ def serve(
 
         import uvicorn
 
-        from .app import make_page
+        from .desk import Desk
         from .handlers import Handlers
 
-        readers, runners = _crews(stack, folder, max_bytes, workers)  # they start meanwhile
-        handlers = Handlers(sessions, uploads, readers, runners, workers)
-        page, look = make_page(handlers, max_bytes)
+        readers, runners = _crews(stack, folder, max_bytes, workers)
+        desk = Desk(sessions, uploads, readers, runners, workers)
         hosts = frozenset({"127.0.0.1", "localhost", "::1", host}) if is_loopback(host) else None
-        app = Guard(make_app(sessions, page, look, max_bytes), hosts, uploads, sessions)
-        stack.enter_context(_sweeping(sessions, uploads))
+        app = Guard(Handlers(desk).app(), hosts, max_bytes)
+        stack.enter_context(_sweeping(sessions, uploads, readers, runners))
         name = f"[{host}]" if ":" in host else host
         # Work ends with its process and pages ask again, so there is little to wait for at the end;
         # and nobody may say from where they come but by coming from there.
         config = uvicorn.Config(
-            app, log_level="critical", timeout_graceful_shutdown=0, proxy_headers=False
-        )
+            app, log_level="critical", timeout_graceful_shutdown=0, proxy_headers=False,
+            http="h11", ws="none", limit_concurrency=_CONNECTIONS,
+        )  # fmt: skip
         ready(f"http://{name}:{listening.getsockname()[1]}/")
         uvicorn.Server(config).run(sockets=[listening])
 
@@ -123,23 +78,29 @@ def serve(
 def _crews(
     stack: ExitStack, folder: Path, max_bytes: int, workers: int | None
 ) -> tuple[Crew, Crew]:
-    """Start the processes that look at pictures, and those that run methods; end them at the end."""
+    """Return the processes that look at pictures, and those that run methods; end them at the end."""
     from ..core.parallel import default_workers
-    from ..io.limits import memory
-    from . import tasks
+    from .desk import UNPACKED
 
     cores = default_workers()
-    looking = min(2**30 + _LARGE_BYTES * tasks.UNPACKED * max_bytes, memory() // 2)
-    readers = Crew(_READERS, looking, tasks.get_ready_to_look, folder / "ready")
+    looking = min(2**30 + _LARGE_BYTES * UNPACKED * max_bytes, _memory() // 2)
+    readers = Crew(_READERS, looking, "get_ready_to_look", folder / "ready")
     stack.callback(readers.close)
     at_once = max(cores // (workers or cores), 1)
-    runners = Crew(at_once, memory() * 3 // 4, tasks.get_ready_to_run, workers)
+    runners = Crew(at_once, _memory() * 3 // 4, "get_ready_to_run", workers)
     stack.callback(runners.close)
     return readers, runners
 
 
+def _memory() -> int:
+    """Return the bytes of memory of this machine, or a guess; `io.limits` would load NumPy for it."""
+    with suppress(AttributeError, ValueError, OSError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return 16 * 2**30
+
+
 @contextmanager
-def _sweeping(*forgetful: Sessions | Uploads) -> Iterator[None]:
+def _sweeping(*forgetful: Sessions | Uploads | Crew) -> Iterator[None]:
     """Look now and then for what is to be forgotten."""
     ended = threading.Event()
 

@@ -1,13 +1,12 @@
-"""What visitors send: taken in here, known by a random token, given to the session of its sender alone.
+"""What visitors send: written to disk as it comes, known by a random token, given to its sender alone.
 
 A file is what this server has written itself, on the same disk and inode; a name opens nothing.  What
-is not asked for soon is deleted, so is what does not arrive whole.
+does not arrive whole is deleted, so is what is not taken soon.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import secrets
 import shutil
@@ -18,21 +17,13 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
-from .sessions import SessionError
+from .errors import RefusedError, SessionError
 
-SPARE = 2**16  # bytes a request may have beyond the file in it
+_WRITTEN = 2**20  # bytes that are written at a time
 _LOST = "The upload did not arrive; please drop the picture again."
 _FULL = "There is no room for more pictures now; please come back later."
-
-
-class RefusedError(Exception):
-    """A request that is not answered: a status and why."""
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status, self.text = status, text
 
 
 @dataclass(frozen=True)
@@ -42,20 +33,20 @@ class Limits:
     max_bytes: int  # of a file
     at_once: int = 128  # uploads under way, in all
     of_address: int = 64  # the same from one address
-    of_owner: int = 4  # files of one visitor that are under way or wait to be asked for
+    of_owner: int = 4  # files of one visitor that are under way
     stall: float = 20.0  # seconds without a byte after which an upload is given up
     slowest: float = 20_000.0  # bytes a second below which it is, too
-    kept: float = 60.0  # seconds a file waits to be asked for
+    kept: float = 60.0  # seconds a file waits to be taken
 
     @property
     def of_visit(self) -> int:
-        """Bytes on disk of one session: pictures, unpacked results and pages."""
-        return 8 * self.max_bytes + 2**26
+        """Bytes on disk of one visit: pictures, results, and both unpacked."""
+        return 20 * self.max_bytes + 2**26
 
     @property
     def in_all(self) -> int:
-        """Bytes on disk of all sessions."""
-        return 16 * self.of_visit
+        """Bytes on disk of all visits."""
+        return 8 * self.of_visit
 
 
 @dataclass
@@ -72,7 +63,7 @@ class _Upload:
 
 
 class Uploads:
-    """The files that were sent and not asked for yet.
+    """The files that were sent and not taken yet.
 
     Parameters
     ----------
@@ -98,9 +89,6 @@ class Uploads:
         free = shutil.disk_usage(folder).free
         self._most = min(limits.in_all, free // 2) if max_on_disk is None else max_on_disk
         self._uploads: dict[str, _Upload] = {}
-        self._ids: set[tuple[str, str]] = (
-            set()
-        )  # by what the page calls them while they are under way
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -108,38 +96,46 @@ class Uploads:
 
     # --- receiving ------------------------------------------------------------------------
 
-    async def receive(self, owner: str, address: str, scope: Any, receive: Any) -> str:
-        """Take the one file of a request in; return its token, or raise RefusedError."""
-        from starlette.formparsers import MultiPartException, MultiPartParser
-        from starlette.requests import Request
-
-        request = Request(scope, receive)
-        size = int(request.headers["content-length"])
-        if not request.headers.get("content-type", "").startswith("multipart/form-data"):
-            raise RefusedError(400, "Send one file as a form.")
+    async def receive(
+        self, owner: str, address: str, name: str, size: int, chunks: AsyncIterator[bytes]
+    ) -> str:
+        """Write what is sent to disk as it comes; return its token, or raise RefusedError."""
+        if size > self.limits.max_bytes:
+            most = f"{self.limits.max_bytes / 2**20:.4g} MB"
+            raise RefusedError(413, f"The file is larger than the {most} allowed here.")
         on_disk = await asyncio.to_thread(bytes_in, self._folder.parent)
         with self._under_way(owner, address, size, on_disk) as (token, upload):
-            called = owner, request.query_params.get("upload_id", "")
-            self._ids.add(called)
+            path = self._folder / token
             try:
-                form = await MultiPartParser(
-                    request.headers, self._chunks(request, size), max_files=1, max_fields=4
-                ).parse()
-                try:
-                    await asyncio.to_thread(self._keep, token, upload, form)
-                finally:
-                    await form.close()
-            except MultiPartException as error:
-                raise RefusedError(400, "Send one file at a time.") from error
-            finally:
-                self._ids.discard(called)
+                with open(path, "xb", opener=_for_us_alone) as target:
+                    await self._write(target, chunks, size)
+                    found = os.fstat(target.fileno())
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
+            with self._lock:
+                upload.name, upload.identity = name, (found.st_dev, found.st_ino)
+                upload.path, upload.since = path, self._clock()
             return token
 
-    async def _chunks(self, request: Any, size: int) -> AsyncIterator[bytes]:
-        """Yield what is sent, unless it stalls."""
-        from starlette.requests import ClientDisconnect
+    async def _write(self, target: BinaryIO, chunks: AsyncIterator[bytes], size: int) -> None:
+        """Write all of a request, unless it stalls or is not what it said."""
+        held, so_far = bytearray(), 0
+        async for chunk in self._in_time(chunks, size):
+            held += chunk
+            so_far += len(chunk)
+            if so_far > size:
+                raise RefusedError(400, "More was sent than was announced.")
+            if len(held) >= _WRITTEN:
+                await asyncio.to_thread(target.write, bytes(held))
+                held.clear()
+        if so_far < size:
+            raise RefusedError(400, "The upload was broken off.")
+        await asyncio.to_thread(target.write, bytes(held))
 
-        loop, chunks = asyncio.get_running_loop(), request.stream()
+    async def _in_time(self, chunks: AsyncIterator[bytes], size: int) -> AsyncIterator[bytes]:
+        """Yield what is sent, unless it stalls."""
+        loop = asyncio.get_running_loop()
         end = loop.time() + self.limits.stall + size / self.limits.slowest
         while True:
             left = min(self.limits.stall, end - loop.time())
@@ -149,8 +145,6 @@ class Uploads:
                 return
             except TimeoutError as error:
                 raise RefusedError(408, "The upload took too long.") from error
-            except ClientDisconnect as error:
-                raise RefusedError(400, "The upload was broken off.") from error
             yield chunk
 
     @contextmanager
@@ -180,43 +174,10 @@ class Uploads:
             self._forget(token)
             raise
 
-    def _keep(self, token: str, upload: _Upload, form: Any) -> None:
-        """Write the file of a form under its token."""
-        sent = [each for _, each in form.multi_items() if not isinstance(each, str)]
-        if len(sent) != 1:
-            raise RefusedError(400, "Send one file at a time.")
-        source = sent[0].file
-        if source.seek(0, os.SEEK_END) > self.limits.max_bytes:
-            most = f"{self.limits.max_bytes / 2**20:.4g} MB"
-            raise RefusedError(413, f"The file exceeds the maximum allowed size, {most}.")
-        source.seek(0)
-        upload.name = sent[0].filename or "picture"
-        path = self._folder / token
-        try:
-            with open(path, "xb", opener=_for_us_alone) as target:
-                shutil.copyfileobj(source, target, 2**20)
-                found = os.fstat(target.fileno())
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
-        with self._lock:
-            upload.identity = found.st_dev, found.st_ino
-            upload.path, upload.since = path, self._clock()
-
-    def is_coming(self, owner: str, upload_id: str) -> bool:
-        """Whether an upload that the page calls so is under way."""
-        return (owner, upload_id) in self._ids
-
     # --- giving ---------------------------------------------------------------------------
 
-    def is_of(self, owner: str, token: object) -> bool:
-        """Whether a visitor has sent the file of a token, and has not asked for it yet."""
-        with self._lock:
-            upload = self._uploads.get(token) if isinstance(token, str) else None
-            return upload is not None and upload.path is not None and upload.owner == owner
-
     def take(self, owner: str, token: object, place: Callable[[str], Path]) -> Path:
-        """Move a file its sender asks for to a place made of its name; return the place."""
+        """Move a file of its sender to a place made of its name; return the place."""
         with self._lock:
             upload = self._uploads.get(token) if isinstance(token, str) else None
             if upload is None or upload.path is None or upload.owner != owner:
@@ -238,11 +199,15 @@ class Uploads:
         return target
 
     def check_room(self, visiting: Path) -> None:
-        """Refuse more work for a session whose files, or all files, take too much of the disk."""
+        """Refuse more work for a visit whose files, or all files, take too much of the disk."""
         if bytes_in(visiting) > self.limits.of_visit:
-            raise SessionError("Your pictures take too much room; reload the page to begin anew.")
+            raise SessionError("Your pictures take too much room; remove some of them.")
         if bytes_in(self._folder.parent) > self._most:
             raise SessionError(_FULL)
+
+    def drop(self, token: str) -> None:
+        """Delete a file that cannot be taken."""
+        self._forget(token)
 
     def _forget(self, token: str) -> None:
         with self._lock:
@@ -251,7 +216,7 @@ class Uploads:
             upload.path.unlink(missing_ok=True)
 
     def sweep(self) -> None:
-        """Delete what nobody has asked for."""
+        """Delete what nobody has taken."""
         now = self._clock()
         with self._lock:
             old = [
@@ -275,14 +240,3 @@ def bytes_in(folder: Path) -> int:
             with suppress(OSError):
                 total += os.lstat(os.path.join(place, name)).st_size
     return total
-
-
-async def told_when_here(uploads: Uploads, owner: str, upload_id: str) -> AsyncIterator[str]:
-    """Tell, as an event of a stream, when an upload is no longer under way."""
-    for _ in range(30):  # the page may ask before it sends
-        if uploads.is_coming(owner, upload_id):
-            break
-        await asyncio.sleep(0.1)
-    while uploads.is_coming(owner, upload_id):
-        await asyncio.sleep(0.1)
-    yield f"data: {json.dumps({'msg': 'done'})}\n\n"

@@ -7,6 +7,7 @@ work tells.  When its input ends, so does it: it never outlives the server.
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
 import queue
@@ -30,25 +31,31 @@ class Reporter:
         self._number, self._say, self._stopped = number, say, stopped
         self._start = time.perf_counter()
         self._last = 0.0
-        self._stage = ""
+        self._what = ""
 
     @property
     def seconds(self) -> float:
         """How long the work has been going on."""
         return time.perf_counter() - self._start
 
-    def progress(self, fraction: float, stage: str) -> None:
-        """Tell how far the work is; end it, with Cancelled, if it is to stop."""
+    def progress(self, fraction: float, what: str) -> None:
+        """Tell how far all of the work is, 0 to 1; end it, with Cancelled, if it is to stop."""
         if self._number in self._stopped:
-            raise Cancelled(f"stopped during {stage}")
+            raise Cancelled(f"stopped during {what}")
         now = time.perf_counter()
-        if stage != self._stage or now - self._last > _TELL:
-            self._stage, self._last = stage, now
-            self.send("progress", stage, fraction, 1)
+        if what != self._what or now - self._last > _TELL:
+            self._what, self._last = what, now
+            self.send("progress", fraction, what)
 
     def send(self, kind: str, *news: Any) -> None:
         """Tell something else."""
         self._say(self._number, kind, *news)
+
+
+def find_work(name: str) -> Any:
+    """Return the function that "module:name" stands for."""
+    module, _, function = name.partition(":")
+    return getattr(importlib.import_module(module), function)
 
 
 def main(memory: int) -> None:
@@ -57,7 +64,7 @@ def main(memory: int) -> None:
     incoming = sys.stdin.buffer
     said: BinaryIO = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
-    calls: queue.SimpleQueue[tuple[int, Any, tuple[Any, ...]]] = queue.SimpleQueue()
+    calls: queue.SimpleQueue[tuple[int, str, tuple[Any, ...]]] = queue.SimpleQueue()
     stopped: set[int] = set()
     lock = threading.Lock()
 
@@ -81,8 +88,9 @@ def main(memory: int) -> None:
     while True:
         number, work, arguments = calls.get()
         try:
-            limit_memory(memory)
-            say(number, "done", work(*arguments, Reporter(number, say, stopped)))
+            function = find_work(work)
+            limit_memory(memory)  # libraries that are loaded for it do not count
+            say(number, "done", function(*arguments, Reporter(number, say, stopped)))
         except Cancelled as error:
             say(number, "failed", "Cancelled", str(error), "")
         except (ValueError, TypeError, OSError, MemoryError) as error:

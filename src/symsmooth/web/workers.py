@@ -1,9 +1,9 @@
 """Processes that touch visitors' pictures, so that no file can stop, fill or crash the server.
 
-A :class:`Worker` is started once and kept warm; it does one thing at a time, says how far it is, and
-stops when asked to.  If it does not, takes too long, needs too much memory or dies, it is killed and
-another takes its place.  Pictures and pages pass through files; what is said is small.  The body of
-the process is in ``worker``.
+A :class:`Worker` is kept warm while people are here; it does one thing at a time, says how far it is,
+and stops when asked to.  If it does not, takes too long, needs too much memory or dies, it is killed and
+another takes its place.  Pictures pass through files; what is said is small.  Work is named, so that the
+server need not load what it takes.  The body of the process is in ``worker``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from contextlib import suppress
 from typing import Any
 
 from ..core.parallel import Cancelled
-from .sessions import SessionError
+from .errors import SessionError
 
 _TICK = 0.05  # seconds between two looks at whether the work is to stop
+_REST = 600.0  # seconds without work after which the processes are given up until somebody comes
 _PATIENCE = 1.0  # seconds in which it stops by itself once asked to
 _START = "import sys; sys.path[:] = {path!r}; from symsmooth.web.worker import main; main({memory})"
 _LOG = logging.getLogger(__name__)
@@ -78,7 +79,7 @@ class Worker:
 
     def call(
         self,
-        work: Callable[..., Any],
+        work: str,
         arguments: tuple[Any, ...],
         seconds: float | None = None,
         on_message: OnMessage | None = None,
@@ -88,8 +89,9 @@ class Worker:
 
         Parameters
         ----------
-        work : function of a module
-            Called in the process with ``arguments`` and, last, a :class:`worker.Reporter`.
+        work : str
+            "module:function", called in the process with ``arguments`` and, last, a
+            :class:`worker.Reporter`.
         seconds : float or None
             How long it may take.
         on_message : function or None
@@ -155,7 +157,7 @@ def _raise(kind: str, text: str, trace: str) -> None:
 
 
 class Workers:
-    """Some workers, warm and ready; those that die are replaced.
+    """Some workers, warm and ready while people are here; those that die are replaced.
 
     Parameters
     ----------
@@ -163,29 +165,57 @@ class Workers:
         How many there are.
     memory : int
         Bytes that the work of each may take.
-    warm : function of a module, or None
-        Called once in each with a Reporter, so that the first visitor need not wait for it.
+    warm : str or None
+        "module:function", called once in each with ``given`` and a Reporter, so that the first visitor
+        need not wait for it.
+    clock : function
+        Returns seconds.
     """
 
     def __init__(
-        self, count: int, memory: int, warm: Callable[..., Any] | None = None, *given: Any
+        self,
+        count: int,
+        memory: int,
+        warm: str | None = None,
+        *given: Any,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._memory, self._warm, self._given = memory, warm, given
+        self._count, self._memory, self._warm, self._given = count, memory, warm, given
         self._change = threading.Condition()
         self._all: set[Worker] = set()
         self._idle: list[Worker] = []
         self._closed = False
-        for _ in range(count):
-            self._start()
+        self._clock = clock
+        self._used = clock()
 
-    def _start(self) -> None:
-        """Add a worker; it is offered once it is warm."""
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def wake(self) -> None:
+        """Have all of them started: somebody is here."""
+        self._used = self._clock()
+        while self._start():
+            pass
+
+    def sweep(self) -> None:
+        """End them if nothing was asked of them for long."""
         with self._change:
-            if self._closed:
+            if len(self._idle) < len(self._all) or self._clock() - self._used < _REST:
                 return
+            workers, self._idle = self._idle, []
+            self._all.clear()
+        for worker in workers:
+            worker.kill()
+
+    def _start(self) -> bool:
+        """Add a worker if one is missing; it is offered once it is warm."""
+        with self._change:
+            if self._closed or len(self._all) >= self._count:
+                return False
             worker = Worker(self._memory)
             self._all.add(worker)
         threading.Thread(target=self._make_ready, args=(worker,), daemon=True).start()
+        return True
 
     def _make_ready(self, worker: Worker) -> None:
         if self._warm is not None:
@@ -209,17 +239,19 @@ class Workers:
 
     def call(
         self,
-        work: Callable[..., Any],
+        work: str,
         *arguments: Any,
         seconds: float | None = None,
         on_message: OnMessage | None = None,
         stopping: Callable[[], bool] = lambda: False,
     ) -> Any:
         """Have something done by the next worker that is free; see :meth:`Worker.call`."""
+        self.wake()
         worker = self._take(stopping)
         try:
             return worker.call(work, arguments, seconds, on_message, stopping)
         finally:
+            self._used = self._clock()
             self._give_back(worker)
 
     def _take(self, stopping: Callable[[], bool]) -> Worker:

@@ -1,0 +1,199 @@
+"""The one place of the page that knows how jobs, noise and progress of the application are called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..app import jobs, noise_report
+from ..app.noise_report import value_range
+from ..app.run import FileJob, run
+from ..core.image import Array, open_image
+from ..core.parallel import Progress
+from ..io import ImageFile
+from ..io.stacks import Stack, cut
+from ..methods import DEFAULT, METHODS
+from ..noise import NoiseModel, resolve
+from ..noise.figures import levels_at, spectra_of
+from .settings import Settings
+
+_NAMES = {"white": "gaussian", "photon": "poisson-gaussian", "coarse": "correlated"}
+_POINTS = 33  # of the plot of level against brightness
+_WARM_UP = 64  # pixels a side of what is denoised before the first visitor comes
+_SEED = 0  # as on the command line
+# What warnings say of the command line, in words of the page; and what the page can do about it.
+_WORDS = (
+    (
+        r"give its level, such as --sigma (\S+)",
+        r"choose White noise and give its level, such as \1",
+    ),
+    (r"--noise correlated", "Coarse noise"),
+    (r"--noise-from X,Y,W,H measures it on flat ground", "a box on flat ground measures it"),
+    (r"--sigma", "the level of white noise"),
+)
+_REMEDIES = (("Coarse noise", "coarse"), ("box on flat ground", "box"), ("White noise", "white"))
+
+
+def read_file(path: Path, channels: str = "together") -> list[ImageFile]:
+    """Return the images of a file."""
+    return jobs.open_file(path, "auto" if channels == "together" else None)
+
+
+def describe(image: ImageFile) -> str:
+    """Return size and kind of an image in words."""
+    return jobs.describe_size(image, cut(image))
+
+
+def span_of(image: ImageFile) -> float:
+    """Return how far apart its pixels can be."""
+    return value_range(image.pixels)
+
+
+def warm_up(workers: int | None) -> None:
+    """Load what the default method takes."""
+    noise = np.random.default_rng(_SEED).normal(100.0, 20.0, (_WARM_UP, _WARM_UP))
+    METHODS[DEFAULT](noise, workers=workers)
+
+
+def make_job(settings: Settings, level: float, workers: int | None) -> jobs.DenoiseJob:
+    """Return what the controls say as the command line would.
+
+    Parameters
+    ----------
+    settings : Settings
+    level : float
+        The picture's noise were it white: for methods that know of no strength.
+    workers : int or None
+        Threads.
+    """
+    method = METHODS[settings.method]
+    options: dict[str, object] = {}
+    if "quality" in method.options:
+        options["quality"] = settings.quality
+    sigma = settings.level if settings.noise == "white" else None
+    if sigma is None and settings.noise in _NAMES and "noise" in method.accepts:
+        options["noise"] = _NAMES[settings.noise]
+    if settings.strength != 1.0 and "strength" in method.options:
+        options["strength"] = settings.strength
+    elif settings.strength != 1.0:  # it is told of more, or less, noise
+        sigma = settings.strength * (level if sigma is None else sigma)
+    region = settings.box if settings.noise == "box" else None
+    axis: jobs.ChannelAxis = "auto" if settings.channels == "together" else None
+    third: Any = settings.third
+    return jobs.DenoiseJob(method, options, sigma, axis, workers, _SEED, third, region)
+
+
+def find_noise(
+    job: jobs.DenoiseJob, image: ImageFile, stack: Stack, at: Sequence[int]
+) -> tuple[jobs.DenoiseJob, NoiseModel]:
+    """Return the noise that a job is to remove, and the job that is told of it.
+
+    A box was marked on the slice ``at`` of a stack; the command line takes the middle one.
+    """
+    if job.noise_region is not None and (len(stack) > 1 or stack.third):
+        flat = cut(image, "none")
+        piece = flat.pieces[slice_number(image, flat, at)]
+        marked = open_image(image.pixels[piece], flat.channel_axis)
+        model = resolve(marked, region=job.noise_region)
+        job = replace(job, options={**job.options, "noise": model}, noise_region=None)
+        return job, model
+    found = job.find_noise(jobs.noise_estimator(image, stack))
+    assert found is not None  # every method of the page removes noise
+    if job.method.takes_noise and job.sigma is None:
+        job = replace(job, options={**job.options, "noise": found}, noise_region=None)
+    return job, found
+
+
+def slice_number(image: ImageFile, flat: Stack, at: Sequence[int]) -> int:
+    """Return which piece of a stack of pictures is at a place along its other axes."""
+    sizes = [
+        n
+        for n, part in zip(image.pixels.shape, flat.pieces[0], strict=True)
+        if not isinstance(part, slice)
+    ]
+    if len(at) != len(sizes) or any(i >= n for i, n in zip(at, sizes, strict=True)):
+        return len(flat) // 2
+    return int(np.ravel_multi_index(tuple(at), tuple(sizes))) if sizes else 0
+
+
+def noise_of_file(image: ImageFile) -> tuple[NoiseModel, float]:
+    """Return what noise a file is found to have, and its level were it white."""
+    estimator = jobs.noise_estimator(image, cut(image))
+    return resolve(estimator), estimator.sigma
+
+
+def tell_noise(
+    model: NoiseModel, image: ImageFile, shown: tuple[float, float], *, given: bool, assumed: bool
+) -> dict[str, Any]:
+    """Return what a model of noise says, in words and numbers to plot."""
+    span = value_range(image.pixels)
+    pixels = jobs.middle_slice(image, cut(image))
+    told = noise_report.describe(model, pixels, span, given=given, assumed=assumed)
+    x = np.linspace(*shown, _POINTS)
+    frequencies, spectra = spectra_of(model)
+    return {
+        "words": told.words,
+        "detail": told.detail,
+        "kind": told.fields["kind"],
+        "level": told.level,
+        "percent": 100 * told.level / span if span else 0.0,
+        "confidence": told.fields.get("confidence"),
+        "reasons": told.fields.get("reasons", []),
+        "levels": [x.tolist(), *(each.tolist() for each in levels_at(model, x))],
+        "spectrum": [frequencies.tolist(), *(np.asarray(each).tolist() for each in spectra)],
+    }
+
+
+def tell_warnings(warnings: Sequence[str]) -> list[dict[str, Any]]:
+    """Return warnings in words of the page, each with the kinds of noise that may help.
+
+    Examples
+    --------
+    >>> tell_warnings(["may be texture; --noise correlated removes all of it"])
+    [{'text': 'May be texture; Coarse noise removes all of it.', 'try': ['coarse']}]
+    """
+    told = []
+    for text in warnings:
+        for pattern, words in _WORDS:
+            text = re.sub(pattern, words, text)
+        remedies = [kind for words, kind in _REMEDIES if words in text]
+        told.append({"text": f"{text[:1].upper()}{text[1:].rstrip('.')}.", "try": remedies})
+    return told
+
+
+def denoise_file(
+    path: Path, target: Path, job: jobs.DenoiseJob, progress: Progress | None
+) -> dict[str, Any]:
+    """Denoise a file as the command line does; return what is told of it."""
+    outcome = run(FileJob(path, target, job), progress)
+    plain = (int, float, str, bool)
+    return {
+        "seconds": outcome.seconds,
+        "warnings": tell_warnings(outcome.warnings),
+        "parameters": {
+            name: value if isinstance(value, plain) else str(value)
+            for name, value in outcome.parameters.items()
+        },
+    }
+
+
+def denoise_pixels(
+    job: jobs.DenoiseJob,
+    model: NoiseModel,
+    pixels: Array,
+    axis: int | None,
+    progress: Progress | None,
+) -> Array:
+    """Denoise one picture, told of its noise."""
+    made, _ = jobs.apply(job, pixels, axis, model, progress)
+    return np.asarray(made)
+
+
+def brief_noise(job: jobs.DenoiseJob, model: NoiseModel, file: ImageFile) -> str:
+    """Return the noise that a job assumes in two words."""
+    return jobs.describe_noise(job, model, file.pixels, value_range(file.pixels)).brief

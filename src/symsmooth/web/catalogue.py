@@ -1,0 +1,107 @@
+"""What can be chosen on the page, in plain words; loads nothing, so that the server starts at once.
+
+``tests/web`` hold the list of methods against ``symsmooth.methods``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+MIN_METHODS, MAX_METHODS = 2, 4  # that are compared
+EXAMPLES = {
+    "photograph": "Photograph, 8 bit",
+    "colour": "Colour photograph, 8 bit",
+    "photons": "Few photons, 16 bit",
+    "stack": "Stack of a cell, 16 bit",
+}
+ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff",
+           ".fits", ".fit", ".fts", ".npy")  # fmt: skip
+QUALITIES = {
+    "preview": "A first look",
+    "fast": "Seconds for a photograph",
+    "balanced": "Best for its time",
+    "best": "Last tenths of a decibel; slow",
+}
+NOISES = {
+    "auto": ("Auto", "Found from the picture."),
+    "white": ("White", "The same everywhere, every pixel by itself. The level may be given."),
+    "photon": ("Photon", "Grows with brightness: few photons, raw sensor data."),
+    "coarse": ("Coarse", "Blotches and grain larger than a pixel: JPEG, wide-field, enlarged."),
+    "box": ("Box", "Measured on flat ground that you mark in the picture."),
+}
+THIRDS = {
+    "none": ("Slice by slice", "Each slice by itself."),
+    "volume": ("Volume", "Depth is a third dimension: neighbouring slices help each other."),
+    "time": ("Time series", "Time is the third dimension: neighbouring frames help."),
+}
+
+
+@dataclass(frozen=True)
+class MethodEntry:
+    """A method as the page offers it."""
+
+    name: str
+    title: str
+    about: str
+    quality: bool = False  # whether it has presets
+    noise: bool = False  # whether it knows other noise than white
+    strength: bool = False  # whether strength is its own; else it is told of more noise
+
+
+METHODS = (
+    MethodEntry(
+        "denoise",
+        "Best available",
+        "GSF-W, told of whatever noise the picture has. Start here.",
+        True, True, True,
+    ),
+    MethodEntry(
+        "gsfw", "GSF-W", "Soft clusters of patches with learned covariances; white noise.", True
+    ),
+    MethodEntry("gsf", "GSF", "Gaussian mixture of patches as a smoothing filter: the paper's."),
+    MethodEntry("bm3d", "BM3D", "Similar blocks, filtered together. A strong classic."),
+    MethodEntry("nl_bayes", "NL-Bayes", "A Gaussian for each group of similar patches."),
+    MethodEntry("epll", "EPLL", "Patches made likely under a prior of natural images. Slow."),
+    MethodEntry("ple", "PLE", "Piecewise linear estimates, learned from the picture."),
+    MethodEntry("nlm", "Non-local means", "Averages of pixels whose neighbourhoods look alike."),
+    MethodEntry("glide", "GLIDE", "One global filter, approximated in blocks."),
+    MethodEntry("lark", "LARK", "Kernels that follow the edges."),
+    MethodEntry("bilateral", "Bilateral", "Averages of near pixels of near value. Fast."),
+    MethodEntry("gaussian", "Gaussian", "A plain blur, as a yardstick."),
+)  # fmt: skip
+BY_NAME = {method.name: method for method in METHODS}
+
+
+class Chosen(Protocol):
+    """Settings, as far as they name a method."""
+
+    @property
+    def method(self) -> str:
+        """Its name."""
+
+    @property
+    def quality(self) -> str:
+        """Its preset, if it has such."""
+
+
+def title_of(chosen: Chosen) -> str:
+    """Return what a result of these settings is called."""
+    method = BY_NAME[chosen.method]
+    return f"{method.title}, {chosen.quality}" if method.quality else method.title
+
+
+def about(max_bytes: int, max_pictures: int, version: str) -> dict[str, Any]:
+    """Return all that the page offers, as JSON."""
+    return {
+        "version": version,
+        "max_bytes": max_bytes,
+        "max_pictures": max_pictures,
+        "endings": ENDINGS,
+        "examples": EXAMPLES,
+        "methods": [asdict(method) for method in METHODS],
+        "compare": [MIN_METHODS, MAX_METHODS],
+        "qualities": QUALITIES,
+        "noises": NOISES,
+        "thirds": THIRDS,
+    }

@@ -1,0 +1,109 @@
+"""Denoising a file: what one looks at first, then all of it, with the bits of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.parallel import part_of
+from ..io import ImageFile, limit_decoded_size
+from ..io.stacks import cut
+from . import bridge, drawing
+from .catalogue import title_of
+from .settings import Settings
+from .worker import Reporter
+
+PART = 99  # the number of the panel that is a part of the picture
+_SIDE = 448  # of the part that is done first
+_MUCH = 0.6  # of the picture: then the part is not done first
+
+
+def denoise(
+    path: Path, given: dict[str, Any], folder: Path, asked: dict[str, Any],
+    workers: int | None, max_bytes: int, reporter: Reporter,
+) -> dict[str, Any]:  # fmt: skip
+    """Denoise what one looks at and show it, then the whole file, into a folder."""
+    settings = Settings(**asked)
+    reporter.progress(0.0, "reading")
+    with limit_decoded_size(max_bytes):
+        image = bridge.read_file(path, settings.channels)[0]
+    stack = cut(image, settings.third)  # type: ignore[arg-type]
+    job = bridge.make_job(settings, given["sigma"], workers)
+    reporter.progress(0.02, "finding the noise")
+    told_job, model = bridge.find_noise(job, image, stack, given["at"])
+    if settings.channels == "together" and not stack.third:
+        _denoise_part(image, told_job, model, given, folder, reporter)
+    target = folder / f"{path.stem}-denoised{path.suffix}"
+    with limit_decoded_size(max_bytes):
+        told = bridge.denoise_file(path, target, told_job, part_of(reporter.progress, 0.1, 0.95))
+    reporter.progress(0.96, "drawing")
+    del image
+    with limit_decoded_size(2 * max_bytes):
+        noisy, denoised = bridge.read_file(path)[0], bridge.read_file(target)[0]
+    shown, others = drawing.arrange(denoised)
+    before = drawing.arrange(noisy)[0]
+    np.save(folder / "result-0.npy", shown)
+    ranges = drawing.ranges_of(before, len(others))
+    noise = bridge.tell_noise(
+        model, noisy, ranges["all"],
+        given=settings.noise == "white" and settings.level is not None,
+        assumed=not job.method.takes_noise,
+    )  # fmt: skip
+    reporter.progress(0.99, "drawing")
+    return drawing.finite({
+        "file": target.name,
+        "panels": [{"label": title_of(settings), "removed": drawing.removed(before, shown)}],
+        **told,
+        "noise": noise,
+        "histogram": drawing.histogram(drawing.middle_of(shown, len(others)), ranges["all"]),
+    })  # fmt: skip
+
+
+def _denoise_part(
+    image: ImageFile, job: Any, model: Any, given: dict[str, Any], folder: Path, reporter: Reporter
+) -> None:
+    """Denoise the part one looks at, if that is much less than a slice, and show it."""
+    flat = cut(image, "none")
+    piece = image.pixels[flat.pieces[bridge.slice_number(image, flat, given["at"])]]
+    if flat.channel_axis is not None:
+        piece = np.moveaxis(piece, flat.channel_axis, -1)
+    box = part_seen(given["looking"], piece.shape[:2])
+    if box is None or not np.isfinite(piece).any():
+        return
+    x, y, width, height = box
+    part = piece[y : y + height, x : x + width]
+    if not model.fits(part.shape if part.ndim == 3 else (*part.shape, 1)):
+        return
+    axis = -1 if part.ndim == 3 else None
+    done = bridge.denoise_pixels(job, model, part, axis, part_of(reporter.progress, 0.03, 0.09))
+    if done.ndim == 3 and done.shape[-1] == 1:
+        done = done[..., 0]
+    np.save(folder / f"result-{PART}.npy", done)
+    news = {"box": [x, y, width, height], "at": given["at"], "folder": str(folder), "panel": PART}
+    reporter.send("part", news)
+
+
+def part_seen(
+    looking: Sequence[int] | None, shape: Sequence[int], most: int = _SIDE
+) -> tuple[int, int, int, int] | None:
+    """Return x, y, width and height of what is looked at, at most ``most`` wide and high.
+
+    None if the picture is so small that it may as well be done whole.
+
+    Examples
+    --------
+    >>> part_seen((0, 750, 500, 250), (1000, 2000))
+    (26, 750, 448, 250)
+    """
+    height, width = shape
+    x, y, w, h = looking if looking is not None and len(looking) == 4 else (0, 0, width, height)
+    found = []
+    for start, seen, size in ((x, w, width), (y, h, height)):
+        side = min(max(seen, 16), most, size)
+        first = min(max(start + (seen - side) // 2, 0), size - side)
+        found.append((first, side))
+    (left, wide), (top, high) = found
+    return (left, top, wide, high) if wide * high < _MUCH * width * height else None

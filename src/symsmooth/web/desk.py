@@ -1,0 +1,297 @@
+"""What is done for visitors: pictures are looked at, run through methods, and followed until they are done.
+
+All of it happens on the server's event loop; the work itself is in the processes of two crews.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import shutil
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..core.parallel import Cancelled
+from .catalogue import BY_NAME, EXAMPLES, MAX_METHODS, MIN_METHODS
+from .crew import Crew
+from .errors import SessionError
+from .pictures import Picture, Result
+from .runs import Run
+from .sessions import Session, Sessions, harmless
+from .settings import Settings
+from .uploads import Uploads
+
+UNPACKED = 4  # times the upload limit is what pixels may take in memory
+SECONDS = 20.0  # that looking at a file may take ...
+_BYTES = 1e6  # ... and a second more for so many bytes
+_VIEW_SECONDS = 30.0  # that drawing what is shown may take
+_REPORT_SECONDS = 120.0  # that a report may take
+_TICK = 0.04  # seconds between two looks at a run
+_LOG = logging.getLogger(__name__)
+
+
+class Desk:
+    """What the controls do, for every visitor.
+
+    Parameters
+    ----------
+    sessions, uploads
+        Whose files are whose.
+    readers, runners : Crew
+        Who looks at pictures, and who runs methods.
+    workers : int or None
+        Threads of a run.
+    """
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        uploads: Uploads,
+        readers: Crew,
+        runners: Crew,
+        workers: int | None,
+    ) -> None:
+        self.sessions, self.uploads = sessions, uploads
+        self.readers, self.runners, self.workers = readers, runners, workers
+        self.max_pixels = UNPACKED * uploads.limits.max_bytes
+        self._followed: set[asyncio.Task[None]] = set()
+
+    def wake(self) -> None:
+        """Get ready for work: somebody is here."""
+        self.readers.wake()
+        self.runners.wake()
+
+    # --- pictures that come ---------------------------------------------------------------
+
+    def make_picture(self, session: Session, name: str) -> Picture:
+        """Make room for a picture."""
+        if len(session.pictures) >= self.sessions.limits.pictures:
+            most = self.sessions.limits.pictures
+            raise SessionError(f"There may be {most} pictures at a time; remove some of them.")
+        self.uploads.check_room(session.folder)
+        folder = session.new_folder("picture")
+        id = f"p{folder.name.rpartition('-')[2]}"
+        picture = session.pictures[id] = Picture(id, harmless(name), folder)
+        return picture
+
+    def look(self, session: Session, picture: Picture, path: Path) -> None:
+        """Have a file of a picture's folder looked at."""
+        self._read(session, picture, "look", path, picture.folder)
+
+    def example(self, session: Session, name: str) -> Picture:
+        """Take an example, and what it was before noise came."""
+        if name not in EXAMPLES:
+            raise SessionError("There is no such example.")
+        picture = self.make_picture(session, name)
+        self._read(session, picture, "example", name, picture.folder)
+        return picture
+
+    def _read(self, session: Session, picture: Picture, work: str, *given: Any) -> None:
+        """Have a picture looked at and keep what is found."""
+        size = given[0].stat().st_size if isinstance(given[0], Path) else 0
+        run = picture.reading = self.readers.submit(
+            work, *given, self.max_pixels,
+            group=session.group, seconds=SECONDS + size / _BYTES,
+        )  # fmt: skip
+        session.changed()
+
+        def keep(found: dict[str, Any]) -> None:
+            picture.name, picture.info = found["path"].name, found["info"]
+            picture.path = found["path"]
+            picture.reference = found.get("reference")
+            picture.reference_name = found.get("reference_name", "")
+
+        def fail() -> None:
+            shutil.rmtree(picture.folder, ignore_errors=True)
+
+        self._follow(session, picture, run, keep, fail)
+
+    def look_at_reference(self, session: Session, picture: Picture, path: Path) -> None:
+        """Have the picture without noise looked at."""
+        self._ready(picture)
+        run = self.readers.submit(
+            "look_at_reference", path, picture.folder, self.max_pixels,
+            group=session.group, seconds=SECONDS + path.stat().st_size / _BYTES,
+        )  # fmt: skip
+        picture.reading, picture.reference_error, before = run, "", picture.ended
+        session.changed()
+
+        def keep(found: dict[str, Any]) -> None:
+            self._forget(picture.reference)
+            picture.reference, picture.reference_name = path.parent, path.name
+            picture.ended = before
+
+        def fail() -> None:
+            self._forget(path.parent)
+            picture.reference_error, picture.ended = picture.ended[1], before
+
+        self._follow(session, picture, run, keep, fail)
+
+    # --- runs -----------------------------------------------------------------------------
+
+    def denoise(
+        self, session: Session, picture: Picture, settings: Settings, at: Any, looking: Any
+    ) -> None:
+        """Run a method, on what one looks at and then on the whole."""
+        info = self._ready(picture)
+        self.uploads.check_room(session.folder)
+        folder = session.new_folder("run")
+        given = {"at": at, "looking": looking, "sigma": info["noise"]["sigma"]}
+        self._run(session, picture, "denoise", folder, settings, None, picture.path, given, folder)
+
+    def compare(
+        self, session: Session, picture: Picture, names: list[str], settings: Settings, at: Any
+    ) -> None:
+        """Put methods side by side."""
+        names = [name for name in BY_NAME if name in names]
+        if not MIN_METHODS <= len(names) <= MAX_METHODS:
+            text = f"Choose {MIN_METHODS} to {MAX_METHODS} methods; {len(names)} are chosen."
+            raise SessionError(text)
+        self._ready(picture)
+        self.uploads.check_room(session.folder)
+        folder = session.new_folder("run")
+        self._run(
+            session, picture, "compare", folder, settings, at,
+            picture.path, picture.folder, picture.reference, names, at, folder,
+        )  # fmt: skip
+
+    def _run(
+        self, session: Session, picture: Picture, kind: str, folder: Path, settings: Settings,
+        at: tuple[int, ...] | None, *given: Any,
+    ) -> None:  # fmt: skip
+        """Queue the work in place of what runs for this picture."""
+        picture.stop()
+        picture.part, picture.ended, picture.running = None, ("", ""), kind
+        number = session.number()
+
+        def on_part(part: dict[str, Any]) -> None:  # in a thread
+            if picture.run is run and session.here:
+                picture.part = {**part, "number": number}
+                session.changed()
+
+        run = picture.run = self.runners.submit(
+            kind, *given, settings.as_json(), self.workers, self.max_pixels,
+            group=session.group, on_part=on_part,
+        )  # fmt: skip
+        session.changed()
+
+        def keep(told: dict[str, Any]) -> None:
+            name = told.pop("file", None)
+            old, picture.part = picture.result, None
+            picture.result = Result(
+                number, kind, folder, settings, told, at, None if name is None else folder / name
+            )
+            self._forget(None if old is None else old.folder)
+
+        def fail() -> None:
+            if picture.run is run:
+                picture.part = None
+            if picture.ended[0] == "bad" and picture.result is not None:
+                self._forget(picture.result.folder)  # nothing old stands under an error
+                picture.result = None
+            self._forget(folder)
+
+        self._follow(session, picture, run, keep, fail)
+
+    def folder_of(self, picture: Picture, number: int) -> Path | None:
+        """Return the folder of a result, or of a part that is done before it."""
+        if picture.result is not None and picture.result.number == number:
+            return picture.result.folder
+        if picture.part is not None and picture.part["number"] == number:
+            return Path(picture.part["folder"])
+        return None
+
+    def cancel(self, session: Session) -> None:
+        """Stop what runs; pictures that are looked at are not runs."""
+        for picture in session.pictures.values():
+            if picture.run is not None:
+                picture.run.stop()
+
+    def remove(self, session: Session, picture: Picture) -> None:
+        """Forget a picture."""
+        session.pictures.pop(picture.id, None)
+        picture.stop()
+        result = None if picture.result is None else picture.result.folder
+        for folder in (picture.folder, picture.reference, result):
+            self._forget(folder)
+        session.changed()
+
+    # --- what is shown --------------------------------------------------------------------
+
+    async def draw(self, session: Session, work: str, *given: Any) -> Any:
+        """Have something small done at once; what it returns, or a SessionError."""
+        seconds = _REPORT_SECONDS if work == "report" else _VIEW_SECONDS
+        run = self.readers.submit(work, *given, group=session.group, seconds=seconds)
+        while not run.finished:
+            await asyncio.sleep(_TICK)
+        try:
+            return run.outcome()
+        except Cancelled as error:
+            raise SessionError("This is no longer here.") from error
+        except Exception as error:
+            raise SessionError(message(error, session)) from error
+
+    # --- following ------------------------------------------------------------------------
+
+    def _ready(self, picture: Picture) -> dict[str, Any]:
+        if picture.info is None or picture.path is None:
+            raise SessionError("This picture is not ready yet.")
+        return picture.info
+
+    def _follow(
+        self, session: Session, picture: Picture, run: Run,
+        keep: Callable[[Any], None], fail: Callable[[], None],
+    ) -> None:  # fmt: skip
+        """Wait for a run and tell how it ended."""
+
+        async def follow() -> None:
+            while not run.finished:
+                await asyncio.sleep(_TICK)
+            is_last = session.here and run in (picture.reading, picture.run)
+            try:
+                made = run.outcome()
+            except Cancelled:
+                if is_last:
+                    took = "" if run.seconds is None else f" after {run.seconds:.1f} s"
+                    picture.ended = ("plain", f"Stopped{took}")
+                fail()
+            except Exception as error:
+                if is_last:
+                    picture.ended = ("bad", message(error, session))
+                fail()
+            else:
+                if is_last and picture.id in session.pictures:
+                    picture.ended = ("good", "")
+                    keep(made)
+                else:
+                    fail()
+            if picture.run is run:
+                picture.run = None
+            if picture.reading is run:
+                picture.reading = None
+            session.changed()
+
+        self._start(follow())
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._followed.add(task)
+        task.add_done_callback(self._followed.discard)
+
+    def _forget(self, folder: Path | None) -> None:
+        if folder is not None:
+            with suppress(OSError):
+                shutil.rmtree(folder)
+
+
+def message(error: BaseException, session: Session) -> str:
+    """Return an error without the places of files on this machine."""
+    if not isinstance(error, (ValueError, TypeError, OSError, MemoryError)):
+        _LOG.error("work failed", exc_info=error)
+        return f"This did not work: {error or type(error).__name__}. Try another method."
+    text = str(error) or "There is not enough memory for this."
+    return re.sub(re.escape(f"{session.folder}{os.sep}") + r"[\w-]+[/\\]", "", text)

@@ -1,0 +1,139 @@
+"""Arrays of a picture as the page looks at them: slices in front, channels last; drawn as PNG files."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.image import Array
+from ..io import ImageFile
+from ..io.stacks import cut
+from ..reports.display import Range, display_range, reduce
+
+_MAX_SHOWN = 2**22  # pixels of what is shown at a time
+_BINS = 128
+_SLICES = 9  # from which black and white of a stack are taken
+_SAMPLED = 2**20  # pixels that a histogram counts
+_AXES = {"Z": "Depth", "T": "Time", "Q": "Slice", "I": "Page", "P": "Position", "R": "Series",
+         "C": "Channel", "S": "Sample", "V": "View", "A": "Angle", "H": "Phase"}  # fmt: skip
+
+
+def arrange(image: ImageFile) -> tuple[Array, list[dict[str, Any]]]:
+    """Return pixels as (*others, height, width, channels), and what the others are.
+
+    There is no last axis if there is but one channel.
+
+    Examples
+    --------
+    >>> pixels, others = arrange(ImageFile(np.zeros((3, 5, 9, 8)), 0, None, "TIFF", axes="CTYX"))
+    >>> pixels.shape, others
+    ((5, 9, 8, 3), [{'letter': 'T', 'name': 'Time', 'size': 5}])
+    """
+    piece = cut(image, "none").pieces[0]
+    others = [i for i, part in enumerate(piece) if not isinstance(part, slice)]
+    channel = None if image.channel_axis is None else image.channel_axis % image.pixels.ndim
+    plane = [i for i, part in enumerate(piece) if isinstance(part, slice) and i != channel]
+    pixels = image.pixels.transpose([*others, *plane, *([] if channel is None else [channel])])
+    if channel is not None and pixels.shape[-1] == 1:
+        pixels = pixels[..., 0]
+    named = [
+        {"letter": image.axes[i], "name": _AXES.get(image.axes[i], f"Axis {image.axes[i]}"),
+         "size": image.pixels.shape[i]}
+        for i in others
+    ]  # fmt: skip
+    return pixels, named
+
+
+def middle_of(pixels: Array, n_others: int) -> Array:
+    """Return the middle slice."""
+    return np.asarray(pixels[tuple(n // 2 for n in pixels.shape[:n_others])])
+
+
+def ranges_of(pixels: Array, n_others: int) -> dict[str, tuple[float, float]]:
+    """Return what is black and what is white in all slices, for all channels together and for each."""
+    slices = pixels.reshape(-1, *pixels.shape[n_others:])
+    some = slices[:: -(-len(slices) // _SLICES)]
+    found = {"all": display_range(some)}
+    if some.ndim == 4:
+        found |= {str(c): display_range(some[..., c]) for c in range(some.shape[-1])}
+    return {name: (each.low, each.high) for name, each in found.items()}
+
+
+def histogram(middle: Array, shown: tuple[float, float]) -> list[int]:
+    """Return how many pixels there are between black and white, in bins; outside counts at the ends."""
+    values = middle[np.isfinite(middle)]
+    values = values[:: max(values.size // _SAMPLED, 1)].astype(np.float64)
+    low, high = shown
+    place = np.clip((values - low) / ((high - low) or 1.0) * _BINS, 0, _BINS - 1).astype(int)
+    return np.bincount(place, minlength=_BINS).tolist()
+
+
+def take_slice(path: Path, at: Sequence[int], n_channels: int) -> Array:
+    """Return one slice of a file of ours; of what is a single slice, that."""
+    pixels = np.load(path, mmap_mode="r", allow_pickle=False)
+    dims = 2 + (n_channels > 1)
+    if pixels.ndim > dims:
+        sizes = pixels.shape[: pixels.ndim - dims]
+        if len(at) != len(sizes) or any(i >= n for i, n in zip(at, sizes, strict=True)):
+            raise ValueError("There is no such slice.")
+        pixels = pixels[tuple(at)]
+    return np.asarray(pixels)
+
+
+def draw_view(wanted: dict[str, Any]) -> bytes:
+    """Draw what ``views.view_request`` says; return a PNG file."""
+    pixels = np.asarray(_part(wanted["first"], wanted), np.float32)
+    if wanted["second"] is not None:
+        pixels = pixels - np.asarray(_part(wanted["second"], wanted), np.float32)
+    shown = Range(wanted["low"], wanted["high"])(pixels)
+    from PIL import Image
+
+    out = io.BytesIO()  # hardly compressed: it is not sent far, and somebody waits
+    Image.fromarray(np.rint(shown * 255).astype(np.uint8)).save(out, "PNG", compress_level=1)
+    return out.getvalue()
+
+
+def _part(path: Path, wanted: dict[str, Any]) -> Array:
+    """Return what is shown of a file: a slice, a box of it, one channel, few enough pixels."""
+    pixels = take_slice(path, wanted["at"], wanted["channels"])
+    if wanted["box"] is not None:
+        if len(wanted["box"]) != 4:
+            raise ValueError("There is no such part.")
+        x, y, width, height = wanted["box"]
+        pixels = pixels[y : y + height, x : x + width]
+    if wanted["channel"] is not None and pixels.ndim == 3:
+        if wanted["channel"] >= pixels.shape[-1]:
+            raise ValueError("There is no such channel.")
+        pixels = pixels[..., wanted["channel"]]
+    if not pixels.size:
+        raise ValueError("There is no such part.")
+    return reduce(pixels, reduction(*pixels.shape[:2]))
+
+
+def reduction(height: int, width: int) -> int:
+    """Return by what whole number the sides are divided so that all of it can be shown."""
+    return int(np.ceil(np.sqrt(height * width / _MAX_SHOWN)))
+
+
+def removed(before: Array, after: Array) -> float:
+    """Return the standard deviation of what was removed; of a stack, of its middle slice."""
+    lines = before.ndim - 2
+    middle = tuple(n // 2 for n in before.shape[:lines]) if before.ndim > 3 else ()
+    change = np.asarray(before[middle], np.float32) - np.asarray(after[middle], np.float32)
+    return float(np.std(change[np.isfinite(change)])) if np.isfinite(change).any() else 0.0
+
+
+def finite(value: Any) -> Any:
+    """Return numbers that JSON knows: None for those that are not finite."""
+    if isinstance(value, dict):
+        return {name: finite(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(each) for each in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

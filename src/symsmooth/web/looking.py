@@ -1,0 +1,133 @@
+"""Looking at a file that was dropped: what it is, its noise, and what is shown of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from ..core.image import Array
+from ..io import FileError, ImageFile, format_of, limit_decoded_size, write_image
+from ..io.limits import memory
+from ..io.stacks import cut
+from . import bridge, drawing
+from .examples import write_example
+from .pictures import VIEW
+from .worker import Reporter
+
+_WORKING_BYTES = 64  # of memory for a pixel at work
+_MANY_AXES = ("TIFF", "FITS", "NPY")  # formats that can hold channels as pictures of their own
+_SUFFIXES = {"PNG": ".png", "JPEG": ".jpg", "BMP": ".bmp", "WEBP": ".webp",
+             "TIFF": ".tif", "FITS": ".fits", "NPY": ".npy"}  # fmt: skip
+
+
+def look(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -> dict[str, Any]:
+    """Look into a file that was dropped: what it is, its noise; write what is shown of it."""
+    with limit_decoded_size(max_bytes):
+        images = bridge.read_file(path)
+    image = images[0]
+    _check_memory(image.pixels[cut(image).pieces[0]])
+    pixels, others = drawing.arrange(image)
+    middle = drawing.middle_of(pixels, len(others))
+    if middle.dtype == bool or not np.isfinite(middle).any():
+        raise FileError(f"{path}: has no usable pixel: all are masked, or not finite")
+    path = _named_as_it_is(path, image.format)
+    ranges = drawing.ranges_of(pixels, len(others))
+    model, level = bridge.noise_of_file(image)
+    noise = bridge.tell_noise(model, image, ranges["all"], given=False, assumed=False)
+    np.save(folder / VIEW, pixels)
+    info = {
+        "description": bridge.describe(image),
+        "format": image.format,
+        "dtype": str(image.pixels.dtype),
+        "width": middle.shape[1],
+        "height": middle.shape[0],
+        "channels": middle.shape[2] if middle.ndim == 3 else 1,
+        "apart": middle.ndim == 3 and image.format in _MANY_AXES,
+        "others": others,
+        "middle": [each["size"] // 2 for each in others],
+        "thirds": _thirds(image, others),
+        "images": len(images),
+        "span": bridge.span_of(image),
+        "ranges": ranges,
+        "histogram": drawing.histogram(middle, ranges["all"]),
+        "noise": {**noise, "sigma": level},
+    }
+    return {"path": path, "info": drawing.finite(info)}
+
+
+def look_at_reference(
+    path: Path, folder: Path, max_bytes: int, reporter: Reporter
+) -> dict[str, Any]:
+    """Make sure that the picture without noise can be read and is as large as the noisy one."""
+    with limit_decoded_size(max_bytes):
+        pixels, _ = drawing.arrange(bridge.read_file(path)[0])
+    noisy = np.load(folder / VIEW, mmap_mode="r", allow_pickle=False)
+    if pixels.shape != noisy.shape:
+        raise FileError(f"{path}: is {_size(pixels)}, the noisy picture {_size(noisy)}")
+    np.save(path.parent / VIEW, pixels)
+    return {}
+
+
+def example(name: str, folder: Path, max_bytes: int, reporter: Reporter) -> dict[str, Any]:
+    """Write an example, and look at it as if it had been dropped."""
+    clean_folder = folder / "clean"
+    clean_folder.mkdir()
+    noisy, clean = write_example(name, folder, clean_folder)
+    found = look(noisy, folder, max_bytes, reporter)
+    look_at_reference(clean, folder, max_bytes, reporter)
+    return {**found, "reference": clean_folder, "reference_name": clean.name}
+
+
+def draw(wanted: dict[str, Any], reporter: Reporter) -> bytes:
+    """Draw a slice, or a part of one, as a PNG file."""
+    return drawing.draw_view(wanted)
+
+
+def get_ready_to_look(folder: Path, reporter: Reporter) -> None:
+    """Load what looking at a picture takes."""
+    with TemporaryDirectory(dir=folder) as name:
+        path = Path(name) / "noise.tif"
+        write_image(path, np.random.default_rng(0).normal(100.0, 20.0, (64, 64)).astype("f4"))
+        look(path, Path(name), 2**20, reporter)
+
+
+def get_ready_to_run(workers: int | None, reporter: Reporter) -> None:
+    """Load what the default method takes."""
+    bridge.warm_up(workers)
+
+
+def _thirds(image: ImageFile, others: Sequence[dict[str, Any]]) -> list[str]:
+    """Return what a stack may be taken for; what the file says first."""
+    long = [each["letter"] for each in others if each["size"] > 1]
+    if not long:
+        return []
+    found = ["none"]
+    if "Z" in long or len(long) == 1:
+        found.append("volume")
+    if "T" in long:
+        found.append("time")
+    own = "volume" if cut(image).third else "none"
+    return [own, *(each for each in found if each != own)]
+
+
+def _check_memory(piece: Array) -> None:
+    needed = _WORKING_BYTES * piece.size
+    if needed > memory() / 2:
+        raise FileError(f"would need {needed / 2**30:.0f} GB of memory at work; cut it first")
+
+
+def _named_as_it_is(path: Path, format: str) -> Path:
+    """Give a file the ending of what it holds, so that the result is written as the same."""
+    try:
+        right = format_of(path) == format
+    except FileError:
+        right = False
+    return path if right else path.rename(path.with_suffix(_SUFFIXES[format]))
+
+
+def _size(pixels: Array) -> str:
+    return " x ".join(map(str, pixels.shape))

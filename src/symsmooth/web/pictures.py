@@ -1,0 +1,105 @@
+"""A visitor's picture: where its files are, what is done to it, what came of it, and all that as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .runs import Run
+from .settings import Settings
+
+VIEW = ".view.npy"  # pixels as they are shown; no file that is dropped can have this name
+_SOON = 0.03  # of the work: before, nobody can say how long it will take
+_FIRST = 1.0  # second: the same
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a run: files in a folder, and what is told of it."""
+
+    number: int
+    kind: str  # "denoise" or "compare"
+    folder: Path
+    settings: Settings
+    told: dict[str, Any]  # as JSON, with a list of "panels"
+    at: tuple[int, ...] | None = None  # the slice that was compared; None: all of them
+    path: Path | None = None  # what can be taken home
+
+
+@dataclass
+class Picture:
+    """A file that was dropped."""
+
+    id: str
+    name: str  # as its visitor calls it
+    folder: Path  # of its own
+    path: Path | None = None  # of the file, once it was looked at
+    info: dict[str, Any] | None = None  # what was found in it
+    reference: Path | None = None  # folder of the clean picture
+    reference_name: str = ""
+    reference_error: str = ""
+    reading: Run | None = None
+    run: Run | None = None
+    running: str = ""  # what kind of run it is
+    part: dict[str, Any] | None = None  # what is done before the whole
+    result: Result | None = None
+    ended: tuple[str, str] = ("", "")  # how the last thing ended: good, plain or bad; in words
+
+    @property
+    def working(self) -> bool:
+        """Whether something is done for it."""
+        return any(run is not None and not run.finished for run in (self.reading, self.run))
+
+    def stop(self) -> None:
+        """End what is done for it."""
+        for run in (self.reading, self.run):
+            if run is not None:
+                run.stop()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all but how far it is."""
+        result = self.result
+        return {
+            "id": self.id,
+            "name": self.name,
+            "info": self.info,
+            "reference": [self.reference_name, self.reference_error],
+            "ended": self.ended,
+            "part": self.part,
+            "running": self.running if self.run is not None else "",
+            "result": None if result is None else {
+                "number": result.number,
+                "kind": result.kind,
+                "at": result.at,
+                "settings": result.settings.as_json(),
+                "file": None if result.path is None else [
+                    result.path.name, result.path.stat().st_size
+                ],
+                **result.told,
+            },
+        }  # fmt: skip
+
+
+def progress_of(picture: Picture, ahead: Callable[[Run], int]) -> dict[str, Any] | None:
+    """Return how far the work on a picture is; None if nothing is done."""
+    run = picture.run if picture.run is not None else picture.reading
+    if run is None:  # what is finished is kept here until what came of it is, too
+        return None
+    looks = run is picture.reading
+    if run.stopping:
+        return {"state": "stopping", "what": "stopping"}
+    if run.seconds is None:
+        return {"state": "waiting", "what": "waiting", "ahead": ahead(run), "looks": looks}
+    left = None
+    if run.fraction > _SOON and run.seconds > _FIRST:
+        left = round(run.seconds * (1 - run.fraction) / run.fraction, 1)
+    return {
+        "state": "running",
+        "what": "looking at the picture" if looks else run.what,
+        "fraction": round(run.fraction, 3),
+        "seconds": round(run.seconds, 1),
+        "left": left,
+        "looks": looks,
+    }

@@ -1,0 +1,85 @@
+"""What the controls of the page say, checked: nothing else reaches the work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from .catalogue import BY_NAME, NOISES, QUALITIES, THIRDS
+from .errors import SessionError
+
+Box = tuple[int, int, int, int]  # x, y, width, height
+_STRENGTHS = 0.1, 10.0
+_MOST = 2**31  # of a place in a picture
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the controls say."""
+
+    method: str = "denoise"
+    quality: str = "balanced"
+    noise: str = "auto"
+    level: float | None = None  # of white noise; None: estimated
+    box: Box | None = None  # flat ground, for noise "box"
+    strength: float = 1.0
+    third: str = "auto"  # as the file says, or one of THIRDS
+    channels: str = "together"  # or "apart"
+
+    @classmethod
+    def of(cls, given: object) -> Settings:
+        """Return what the page sends as settings, or say what is wrong."""
+        if not isinstance(given, Mapping) or given.keys() - {f.name for f in fields(cls)}:
+            raise SessionError("These settings are not of this page; reload it.")
+        read = cls(**given)
+        _one_of("method", read.method, BY_NAME)
+        _one_of("quality", read.quality, QUALITIES)
+        _one_of("noise", read.noise, NOISES)
+        _one_of("third", read.third, {"auto", *THIRDS})
+        _one_of("channels", read.channels, ("together", "apart"))
+        if read.noise not in ("auto", "white") and not BY_NAME[read.method].noise:
+            title = BY_NAME[read.method].title
+            raise SessionError(f"{title} knows white noise only; choose Auto or White.")
+        low, high = _STRENGTHS
+        if not _is_number(read.strength) or not low <= read.strength <= high:
+            raise SessionError(f"Strength must be between {low:g} and {high:g}.")
+        if read.level is not None and not (_is_number(read.level) and read.level > 0):
+            raise SessionError("The noise level must be a number above 0, or left empty.")
+        box = None if read.box is None else _box(read.box)
+        if read.noise == "box" and box is None:
+            raise SessionError("Mark flat ground first: press Mark a box and drag over it.")
+        return cls(**{**asdict(read), "box": box})
+
+    def as_json(self) -> dict[str, Any]:
+        """Return them as the page sends them."""
+        return asdict(self)
+
+
+def whole_numbers(given: object, most: int = 8) -> tuple[int, ...]:
+    """Return a short list of whole numbers from 0, or say that it is none."""
+    if not isinstance(given, (list, tuple)) or len(given) > most:
+        raise SessionError("This place is not in the picture.")
+    for each in given:
+        if not isinstance(each, int) or isinstance(each, bool) or not 0 <= each < _MOST:
+            raise SessionError("This place is not in the picture.")
+    return tuple(given)
+
+
+def _box(given: object) -> Box:
+    numbers = whole_numbers(given, 4)
+    if len(numbers) != 4:
+        raise SessionError("A box is x, y, width and height, in pixels.")
+    return numbers[0], numbers[1], numbers[2], numbers[3]
+
+
+def _one_of(name: str, value: object, known: Any) -> None:
+    if not isinstance(value, str) or value not in known:
+        raise SessionError(f"There is no {name} {str(value)[:40]!r}.")
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return abs(value) < math.inf and (isinstance(value, float) or abs(value) < _MOST)

@@ -1,0 +1,184 @@
+// The settings: what can be chosen for the picture that is shown, and what was found in it.
+import { h } from "./dom.js";
+
+const START = { method: "denoise", quality: "balanced", noise: "auto", level: null, box: null, strength: 1, third: "auto", channels: "together" };
+const SMALLEST = 16; // pixels a side of a box
+
+export class Controls {
+  constructor(root, about, acts) {
+    this.root = root;
+    this.about = about;
+    this.acts = acts; // start, compare, mark, changed, clean
+    this.settings = { ...START };
+    this.mode = "denoise";
+    this.methods = new Set(["denoise", "bm3d"]);
+    this.picture = null;
+    this.#build();
+    this.#reflect();
+  }
+
+  // --- building -----------------------------------------------------------------------------
+
+  #build() {
+    const parts = this.parts = {};
+    parts.found = h("section", { class: "found", "aria-label": "What was found" });
+    parts.tabs = this.#choice("mode", "What to do", { denoise: ["Denoise"], compare: ["Compare"] }, (mode) => { this.mode = mode; this.#reflect(); });
+    parts.method = h("select", { id: "method", onchange: (event) => this.set({ method: event.target.value }) },
+      this.about.methods.map((method) => h("option", { value: method.name }, method.title)));
+    parts.methodAbout = h("p", { class: "note", id: "method-note" });
+    parts.method.setAttribute("aria-describedby", "method-note");
+    parts.one = h("div", { class: "field" }, h("label", { for: "method" }, "Method"), parts.method, parts.methodAbout);
+    parts.many = h("fieldset", { id: "methods" }, h("legend", {}, `Methods, ${this.about.compare[0]} to ${this.about.compare[1]}`),
+      h("div", { class: "checks" }, this.about.methods.map((method) => h("label", { title: method.about },
+        h("input", { type: "checkbox", value: method.name, checked: this.methods.has(method.name), onchange: (event) => this.#pick(event.target) }), method.title))));
+    parts.clean = h("div", { class: "field", id: "clean" });
+    parts.quality = this.#choice("quality", "Quality", Object.fromEntries(Object.entries(this.about.qualities).map(([name, text]) => [name, [name[0].toUpperCase() + name.slice(1), text]])), (quality) => this.set({ quality }));
+    parts.noise = this.#choice("noise", "Kind of noise", this.about.noises, (noise) => this.set({ noise }));
+    parts.level = h("input", { id: "level", type: "number", min: "0", step: "any", placeholder: "automatic", onchange: (event) => this.set({ level: event.target.value === "" ? null : Number(event.target.value) }) });
+    parts.levelRow = h("div", { class: "field row" }, h("label", { for: "level" }, "Level σ"), parts.level);
+    parts.box = this.#boxRow();
+    parts.strength = h("input", { id: "strength", type: "range", min: "0.2", max: "3", step: "0.05", oninput: (event) => { parts.strengthTold.value = Number(event.target.value).toFixed(2); }, onchange: (event) => { this.set({ strength: Number(event.target.value) }); this.acts.changed(); } });
+    parts.strengthTold = h("output", { for: "strength" });
+    parts.strengthRow = h("div", { class: "field" }, h("div", { class: "between" }, h("label", { for: "strength" }, "Strength"), parts.strengthTold), parts.strength,
+      h("div", { class: "between note" }, h("span", {}, "keeps more"), h("span", {}, "removes more")));
+    parts.third = h("div");
+    parts.channels = this.#choice("channels", "Channels", { together: ["Together", "They share what they show: as a rule better."], apart: ["One by one", "Each as a picture of its own."] }, (channels) => this.set({ channels }));
+    parts.start = h("button", { id: "go", class: "primary", type: "button", onclick: () => (this.mode === "compare" ? this.acts.compare([...this.methods]) : this.acts.start()) });
+    parts.go = h("div", { class: "go" }, parts.start);
+    parts.why = h("div", { id: "why" });
+    this.root.replaceChildren(parts.found, h("div", { class: "settings" }, parts.tabs, parts.one, parts.many, parts.clean, parts.quality, parts.noise, parts.levelRow, parts.box,
+      parts.strengthRow, parts.third, parts.channels), parts.go, parts.why);
+  }
+
+  /** Radio buttons that look like one control; {value: [title, about]}. */
+  #choice(name, legend, options, chosen) {
+    const note = h("p", { class: "note" });
+    const made = h("fieldset", { id: name, class: "choice" }, h("legend", {}, legend),
+      h("div", { class: "segments" }, Object.entries(options).map(([value, [title]]) => h("label", {},
+        h("input", { type: "radio", name, value, onchange: () => { chosen(value); } }), h("span", {}, title)))), note);
+    made.tell = (value) => {
+      for (const input of made.querySelectorAll("input")) input.checked = input.value === value;
+      note.textContent = options[value]?.[1] ?? "";
+      note.hidden = !note.textContent;
+    };
+    return made;
+  }
+
+  #boxRow() {
+    const names = ["x", "y", "width", "height"];
+    const inputs = names.map((name) => h("input", { id: `box-${name}`, type: "number", min: "0", step: "1", onchange: () => {
+      const box = inputs.map((input) => Math.round(Number(input.value)));
+      this.set({ box: inputs.some((input) => input.value === "") ? null : box });
+      this.acts.boxed(this.settings.box);
+    } }));
+    this.boxInputs = inputs;
+    this.markButton = h("button", { id: "mark", type: "button", "aria-pressed": "false", onclick: () => this.acts.mark() }, "Mark a box");
+    this.boxNote = h("p", { class: "note" });
+    return h("div", { class: "field" }, this.markButton, this.boxNote,
+      h("div", { class: "numbers" }, names.map((name, n) => h("label", {}, name, inputs[n]))));
+  }
+
+  #pick(input) {
+    if (input.checked) this.methods.add(input.value);
+    else this.methods.delete(input.value);
+    this.#reflect();
+  }
+
+  // --- settings -----------------------------------------------------------------------------
+
+  set(changed) {
+    Object.assign(this.settings, changed);
+    const method = this.about.methods.find((each) => each.name === this.settings.method);
+    if (!method.noise && !["auto", "white"].includes(this.settings.noise)) this.settings.noise = "auto";
+    this.#reflect();
+    this.acts.noiseChosen(this.settings.noise);
+  }
+
+  marking(on) {
+    this.markButton.setAttribute("aria-pressed", String(on));
+    this.boxNote.textContent = this.#boxTold();
+  }
+
+  #boxTold() {
+    const { box } = this.settings;
+    if (!box) return `A part without structure, at least ${SMALLEST} pixels a side.`;
+    return Math.min(box[2], box[3]) < SMALLEST ? `Too small: it must have at least ${SMALLEST} pixels a side.` : `${box[2]} × ${box[3]} pixels; the larger, the surer.`;
+  }
+
+  /** What is sent with a run. */
+  get given() {
+    const { third, ...rest } = this.settings;
+    const possible = this.picture?.info?.thirds ?? [];
+    if (!this.picture?.info?.apart) rest.channels = "together";
+    return { ...rest, third: possible.includes(third) ? third : "auto" };
+  }
+
+  #reflect() {
+    const { parts, settings } = this;
+    const method = this.about.methods.find((each) => each.name === settings.method);
+    const comparing = this.mode === "compare";
+    const chosen = this.about.methods.filter((each) => (comparing ? this.methods.has(each.name) : each === method));
+    parts.tabs.tell(this.mode);
+    parts.one.hidden = comparing;
+    parts.many.hidden = parts.clean.hidden = !comparing;
+    parts.method.value = settings.method;
+    parts.methodAbout.textContent = method.about;
+    parts.quality.tell(settings.quality);
+    parts.quality.hidden = !chosen.some((each) => each.quality);
+    parts.noise.tell(settings.noise);
+    const knows = chosen.some((each) => each.noise);
+    for (const input of parts.noise.querySelectorAll("input")) input.disabled = !knows && !["auto", "white"].includes(input.value);
+    parts.levelRow.hidden = settings.noise !== "white";
+    parts.level.value = settings.level ?? "";
+    parts.box.hidden = settings.noise !== "box";
+    this.boxInputs.forEach((input, n) => { input.value = settings.box?.[n] ?? ""; });
+    this.boxNote.textContent = this.#boxTold();
+    parts.strength.value = settings.strength;
+    parts.strengthTold.value = settings.strength.toFixed(2);
+    parts.channels.hidden = !this.picture?.info?.apart || comparing;
+    parts.channels.tell(settings.channels);
+    const count = this.methods.size;
+    parts.start.textContent = comparing ? `Compare ${count} method${count === 1 ? "" : "s"}` : "Denoise";
+    const [least, most] = this.about.compare;
+    parts.start.disabled = !this.picture?.info || (comparing && (count < least || count > most)) || (settings.noise === "box" && !this.#boxIsGood());
+  }
+
+  #boxIsGood() {
+    const { box } = this.settings;
+    return Boolean(box) && Math.min(box[2], box[3]) >= SMALLEST;
+  }
+
+  // --- the picture --------------------------------------------------------------------------
+
+  /** Fit the controls to a picture; settings of its last run are taken over when it is first shown. */
+  show(picture) {
+    const fresh = picture?.id !== this.picture?.id;
+    this.picture = picture;
+    if (fresh && picture?.result) {
+      Object.assign(this.settings, START, picture.result.settings);
+      this.mode = picture.result.kind;
+    }
+    this.#showThirds(picture?.info?.thirds ?? []);
+    this.#showClean(picture);
+    this.#reflect();
+  }
+
+  #showThirds(possible) {
+    const key = possible.join();
+    if (this.thirdKey !== key) {
+      this.thirdKey = key;
+      this.parts.thirdChoice = this.#choice("third", "Stack", Object.fromEntries(possible.map((name) => [name, this.about.thirds[name]])), (third) => this.set({ third }));
+      this.parts.third.replaceChildren(...(possible.length > 1 ? [this.parts.thirdChoice] : []));
+    }
+    this.parts.thirdChoice?.tell(possible.includes(this.settings.third) ? this.settings.third : possible[0]);
+    this.parts.third.hidden = this.mode === "compare";
+  }
+
+  #showClean(picture) {
+    const [name, error] = picture?.reference ?? ["", ""];
+    this.parts.clean.replaceChildren(
+      h("span", { class: "label" }, "Clean picture, if known"),
+      h("button", { type: "button", disabled: !picture?.info, onclick: () => this.acts.clean() }, name ? "Choose another" : "Choose a file"),
+      h("p", { class: error ? "note bad" : "note" }, error || (name ? `${name}: PSNR and SSIM are told.` : "Without it no PSNR and SSIM.")));
+  }
+}

@@ -1,0 +1,286 @@
+// The page: one visit, its pictures, what is shown of them and what is done.
+import { api, Listener } from "./api.js";
+import { Controls } from "./controls.js";
+import { $, h } from "./dom.js";
+import { filesTable, foundIn, statusOf, why } from "./told.js";
+import { Viewer } from "./viewer.js";
+
+const about = await api.about();
+const page = {
+  visit: null, state: null, listener: null, chosen: null, // the id of the picture that is shown
+  mode: "divider", at: {}, channel: null, sides: {}, sending: null, error: "", hint: "",
+};
+const viewer = new Viewer($("#lenses"), (scale) => { $("#scale").value = `${Math.round(100 * scale)} %`; });
+const controls = new Controls($("#panel"), about, {
+  start: () => run(),
+  compare: (methods) => act(() => api.compare(page.visit, { picture: page.chosen, methods, at: slice(), settings: controls.given })),
+  changed: () => { if (picture()?.result?.kind === "denoise" && controls.mode === "denoise") run(); },
+  noiseChosen: (kind) => { viewer.setBox(kind === "box" ? controls.settings.box : null); if (kind !== "box") mark(false); },
+  boxed: (box) => viewer.setBox(box),
+  mark: () => mark($("#mark").getAttribute("aria-pressed") !== "true"),
+  clean: () => $("#clean-picker").click(),
+});
+
+const picture = () => page.state?.pictures.find((each) => each.id === page.chosen) ?? null;
+const progress = (id) => page.state?.progress[id] ?? null;
+const slice = () => page.at[page.chosen] ?? picture()?.info?.middle ?? [];
+
+async function act(what) {
+  page.error = "";
+  try {
+    await what();
+  } catch (error) {
+    page.error = error.message;
+  }
+  render();
+}
+
+// --- visits ---------------------------------------------------------------------------------
+
+const visitIn = (path) => path.match(/^\/visit\/([\w-]+)$/)?.[1] ?? null;
+
+async function open(visit) {
+  page.listener?.close();
+  Object.assign(page, { visit, state: null, listener: null, chosen: null, error: "" });
+  if (!visit) return render();
+  try {
+    hear("state", await api.state(visit));
+  } catch (error) {
+    const gone = error.status === 404;
+    Object.assign(page, { visit: gone ? null : visit, error: gone ? "This visit has ended, or began in another browser. Its pictures are deleted." : error.message });
+    if (gone) history.replaceState(null, "", "/");
+    return render();
+  }
+  page.listener = new Listener(visit, hear);
+}
+
+function begin(visit) {
+  if (visit === page.visit) return;
+  page.listener?.close();
+  Object.assign(page, { visit, state: { pictures: [], progress: {} } });
+  history.pushState(null, "", `/visit/${visit}`);
+  page.listener = new Listener(visit, hear);
+}
+
+function hear(kind, told) {
+  if (kind === "gone") {
+    page.listener?.close();
+    history.replaceState(null, "", "/");
+    Object.assign(page, { visit: null, state: null, chosen: null, error: "This visit has ended; its pictures are deleted." });
+  } else if (kind === "progress") {
+    page.state.progress = told;
+    return renderProgress();
+  } else {
+    page.state = told;
+    if (!picture()) choose(decodeURIComponent(location.hash.slice(1)), false);
+    if (!picture()) choose(told.pictures.at(-1)?.id ?? null, false);
+  }
+  render();
+}
+
+function choose(id, draw = true) {
+  page.chosen = page.state?.pictures.some((each) => each.id === id) ? id : null;
+  if (page.chosen) history.replaceState(null, "", `/visit/${page.visit}#${page.chosen}`);
+  if (draw) render();
+}
+
+addEventListener("popstate", () => open(visitIn(location.pathname)));
+
+// --- pictures that come ---------------------------------------------------------------------
+
+async function take(files) {
+  page.error = "";
+  for (const file of files) {
+    if (file.size > about.max_bytes) {
+      page.error = `${file.name} is larger than the ${limit()} allowed here.`;
+      continue;
+    }
+    try {
+      const told = (fraction) => { page.sending = { name: file.name, fraction }; renderProgress(); };
+      told(0);
+      const { visit, picture: id } = await api.upload(page.visit, file, null, told);
+      begin(visit);
+      await known(id);
+      choose(id, false);
+    } catch (error) {
+      page.error = error.message;
+    }
+  }
+  page.sending = null;
+  render();
+}
+
+/** Wait until the state tells of a picture. */
+async function known(id) {
+  for (let n = 0; n < 50 && !page.state?.pictures.some((each) => each.id === id); n++) await new Promise((resolve) => setTimeout(resolve, 40));
+}
+
+const limit = () => `${+(about.max_bytes / 2 ** 20).toPrecision(3)} MB`;
+
+async function takeExample(name) {
+  await act(async () => {
+    const { visit, picture: id } = await api.example(page.visit, name);
+    begin(visit);
+    await known(id);
+    choose(id, false);
+  });
+}
+
+const picker = $("#picker");
+picker.accept = $("#clean-picker").accept = about.endings.join();
+for (const button of [$("#choose"), $("#add")]) button.addEventListener("click", () => picker.click());
+picker.addEventListener("change", () => { const files = [...picker.files]; picker.value = ""; take(files); });
+$("#clean-picker").addEventListener("change", (event) => {
+  const [file] = event.target.files;
+  event.target.value = "";
+  if (file) act(() => api.upload(page.visit, file, page.chosen, () => {}));
+});
+addEventListener("keydown", (event) => { if (event.key === "Escape") mark(false); });
+addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("dragging"); });
+addEventListener("dragleave", (event) => { if (!event.relatedTarget) document.body.classList.remove("dragging"); });
+addEventListener("drop", (event) => {
+  event.preventDefault();
+  document.body.classList.remove("dragging");
+  take([...event.dataTransfer.files]);
+});
+$("#limit").textContent = limit();
+$("#examples").replaceChildren(...Object.entries(about.examples).map(([name, title]) => h("button", { type: "button", onclick: () => takeExample(name) }, title)));
+$("#leave").addEventListener("click", () => act(async () => {
+  const { visit } = page;
+  page.listener?.close();
+  await api.end(visit);
+  history.pushState(null, "", "/");
+  await open(null);
+}));
+
+// --- runs -----------------------------------------------------------------------------------
+
+function run(ids = [page.chosen]) {
+  if (matchMedia("(max-width: 60rem)").matches) scrollTo({ top: 0 });
+  mark(false);
+  return act(() => api.denoise(page.visit, { pictures: ids, at: slice(), looking: viewer.seen, settings: controls.given }));
+}
+
+function mark(on) {
+  controls.marking(on);
+  page.hint = on ? "Drag over a part of the picture that is nothing but noise; Escape ends this." : "";
+  renderProgress();
+  viewer.mark(on ? (box) => { controls.set({ box, noise: "box" }); mark(false); } : null);
+  if (on && matchMedia("(max-width: 60rem)").matches) $("#look").scrollIntoView();
+}
+
+// --- what is shown --------------------------------------------------------------------------
+
+/** All that can be looked at: noisy, clean, results, what was removed. */
+function panels(shown) {
+  const { result, part } = shown;
+  const where = result?.kind === "compare" ? result.at : slice();
+  const base = { at: where.join("."), ...(page.channel === null ? {} : { channel: page.channel }) };
+  const make = (label, note, wanted) => ({ label, note, address: (box) => api.view(page.visit, shown.id, { ...wanted, ...base, ...(box ? { box: box.join(".") } : {}) }) });
+  const score = (each) => (each?.psnr ? `${each.psnr.toFixed(2)} dB` : "");
+  const every = [make("Noisy", score(result?.noisy), { what: "noisy" })];
+  result?.panels.forEach((panel, n) => every.push(make(panel.label, score(panel), { what: "result", of: result.number, panel: n })));
+  const removed = (result?.panels ?? []).map((panel, n) => make(`${panel.label}: removed`, "", { what: "removed", of: result.number, panel: n }));
+  if (part && !result) every.push(make("Denoised where you look", "", { what: "noisy" })); // see renderPart
+  if (result?.clean) every.push(make("Clean", "", { what: "clean" }));
+  return { every, removed };
+}
+
+function renderViewer(shown) {
+  const { every, removed } = panels(shown);
+  const { info } = shown;
+  const mode = every.length === 1 ? "side" : page.mode;
+  $("#modes").hidden = every.length === 1;
+  for (const button of $("#modes").children) button.setAttribute("aria-pressed", String(button.dataset.mode === mode));
+  const sides = [page.sides.left ?? 0, page.sides.right ?? 1].map((n) => (n < every.length ? n : every.length - 1));
+  const drawn = { divider: sides.map((n) => every[n]), side: every, removed }[mode];
+  renderSides(mode === "divider" && every.length > 2 ? every : [], sides);
+  viewer.show(`${page.visit} ${shown.id}`, [info.width, info.height], drawn, mode === "divider");
+  renderPart(shown);
+  const names = info.channels > 1 ? ["all", ...Array(info.channels).keys()] : [];
+  $("#channel-choice").hidden = !names.length;
+  const select = $("#channel");
+  if (select.options.length !== names.length) select.replaceChildren(...names.map((n) => h("option", { value: n }, n === "all" ? "all channels" : `channel ${n + 1}`)));
+  if (names.length) select.value = page.channel ?? "all";
+  renderSlices(info.others, shown.result?.kind === "compare");
+}
+
+function renderSides(every, sides) {
+  $("#sides").replaceChildren(...every.length ? ["left", "right"].map((side, n) => h("label", {}, side[0].toUpperCase() + side.slice(1), " ",
+    h("select", { onchange: (event) => { page.sides[side] = Number(event.target.value); render(); } },
+      every.map((panel, i) => h("option", { value: i, selected: i === sides[n] }, panel.label))))) : []);
+}
+
+/** What is done already of a run: laid over the picture. */
+function renderPart(shown) {
+  document.querySelectorAll(".part").forEach((old) => old.remove());
+  const { part } = shown;
+  if (!part || part.at.join() !== slice().join()) return;
+  const [x, y, width, height] = part.box;
+  const image = h("img", { class: "part", alt: "The part you look at, done", draggable: "false" });
+  Object.assign(image.style, { left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` });
+  const wanted = { what: "result", of: part.number, panel: part.panel, ...(page.channel === null ? {} : { channel: page.channel }) };
+  image.src = api.view(page.visit, shown.id, wanted);
+  [...document.querySelectorAll("#lenses .world")].at(-1).append(image); // the right half, or the last picture
+}
+
+function renderSlices(others, fixed) {
+  const now = slice();
+  const long = others.map((axis, n) => ({ ...axis, n })).filter((axis) => axis.size > 1);
+  const key = JSON.stringify([page.chosen, long, fixed]);
+  const root = $("#slices");
+  if (root.dataset.key !== key) {
+    root.dataset.key = key;
+    root.replaceChildren(...long.map(({ name, size, n }) => {
+      const told = h("output", {});
+      const input = h("input", { type: "range", min: "0", max: String(size - 1), step: "1", disabled: fixed, "aria-label": `${name}, ${size} slices`, oninput: () => {
+        const at = [...slice()];
+        at[n] = Number(input.value);
+        page.at[page.chosen] = at;
+        told.value = `${at[n] + 1} of ${size}`;
+        clearTimeout(page.slicing);
+        page.slicing = setTimeout(render, 60);
+      } });
+      input.dataset.axis = n;
+      return h("label", { class: "slice" }, h("span", {}, name), input, told);
+    }));
+  }
+  for (const input of root.querySelectorAll("input")) {
+    const n = Number(input.dataset.axis);
+    const value = (fixed ? picture().result.at : now)[n] ?? 0;
+    if (document.activeElement !== input) input.value = value;
+    input.nextElementSibling.value = `${value + 1} of ${others[n].size}`;
+  }
+}
+
+function renderProgress() {
+  const shown = picture();
+  const list = page.state?.pictures ?? [];
+  const busy = list.map((each) => progress(each.id)).filter(Boolean);
+  statusOf($("#status"), { page, shown, busy, progress: shown && progress(shown.id), slice: slice(), cancel: () => act(() => api.cancel(page.visit)), retry: (kind) => controls.set({ noise: kind }) });
+  const running = busy.filter((each) => !each.looks);
+  const first = running.find((each) => each.fraction);
+  document.title = first ? `${Math.round(100 * first.fraction)} % · symsmooth` : shown ? `${shown.name} · symsmooth` : "symsmooth";
+  filesTable($("#files"), { page, list, progress, choose, remove: (id) => act(() => api.remove(page.visit, id)), runAll: () => run(list.filter((each) => each.info).map((each) => each.id)), zip: page.visit && api.zip(page.visit) });
+}
+
+function render() {
+  const shown = picture();
+  const list = page.state?.pictures ?? [];
+  document.body.dataset.state = list.length ? "here" : "empty";
+  $("#start").hidden = Boolean(list.length);
+  $("#look").hidden = !shown?.info;
+  controls.show(shown);
+  foundIn($("#panel .found"), shown);
+  why($("#why"), shown);
+  if (shown?.info) renderViewer(shown);
+  renderProgress();
+}
+
+for (const button of $("#modes").children) button.addEventListener("click", () => { page.mode = button.dataset.mode; render(); });
+$("#channel").addEventListener("change", (event) => { page.channel = event.target.value === "all" ? null : Number(event.target.value); render(); });
+const zooms = { in: () => viewer.zoomBy(1.5), out: () => viewer.zoomBy(1 / 1.5), fit: () => viewer.fit(), full: () => viewer.full() };
+for (const button of document.querySelectorAll("[data-do]")) button.addEventListener("click", zooms[button.dataset.do]);
+
+await open(visitIn(location.pathname));
+document.body.dataset.ready = "true";

@@ -1,0 +1,165 @@
+// What the page tells of pictures: what was found, how far a run is, what came of it, and why.
+import { api } from "./api.js";
+import { histogram, lines } from "./charts.js";
+import { bytes, h, seconds, short } from "./dom.js";
+
+/** What a picture is, and its noise. */
+export function foundIn(root, picture) {
+  if (!picture?.info) return root.replaceChildren();
+  const { info, name } = picture;
+  const noise = picture.result?.noise ?? info.noise;
+  const more = info.images > 1 ? `; the first of ${info.images} images is shown, all are denoised` : "";
+  root.replaceChildren(
+    h("h2", { title: name }, name),
+    h("dl", {},
+      h("dt", {}, "Picture"), h("dd", {}, `${kindOf(info)}${more}`),
+      h("dt", {}, "Noise"), h("dd", {}, `${noise.words}${noise.level ? ` (${short(noise.percent)} %)` : ""}`)),
+    histogram(info.histogram, picture.result?.histogram, info.ranges.all));
+}
+
+function kindOf({ format, width, height, others, channels, dtype }) {
+  const [, kind, bits] = dtype.match(/^([a-z]+)(\d+)$/) ?? ["", "", dtype];
+  const stack = others.filter((axis) => axis.size > 1).map((axis) => `${axis.name.toLowerCase()} ${axis.size}`);
+  const depth = kind === "uint" ? `${bits} bit` : `${bits} bit ${kind === "float" ? "float" : "signed"}`;
+  return [format, `${width} × ${height} pixels`, ...stack, channels > 1 ? `${channels} channels` : null, depth].filter(Boolean).join(", ");
+}
+
+/** What was decided and why. */
+export function why(root, picture) {
+  const noise = picture?.result?.noise ?? picture?.info?.noise;
+  const key = noise ? `${picture.id} ${noise.detail} ${picture.result?.number ?? ""}` : "";
+  if (root.dataset.key === key) return;
+  root.dataset.key = key;
+  if (!noise) return root.replaceChildren();
+  const was = root.querySelector("details")?.open ?? false;
+  const parameters = Object.entries(picture.result?.parameters ?? {});
+  root.replaceChildren(h("details", { open: was },
+    h("summary", {}, "What was decided and why"),
+    h("p", {}, noise.detail[0].toUpperCase() + noise.detail.slice(1), "."),
+    noise.reasons?.length ? h("ul", {}, noise.reasons.map((reason) => h("li", {}, reason[0].toUpperCase() + reason.slice(1), "."))) : null,
+    noise.confidence === null || noise.confidence === undefined ? null : h("p", { class: "note" }, `Confidence ${Math.round(100 * noise.confidence)} %.`),
+    lines(noise.levels, "pixel value", "Noise level"),
+    lines(noise.spectrum, "cycles a pixel", noise.kind === "correlated" ? "Noise by frequency" : "Noise by frequency: the same at all", noise.kind !== "correlated"),
+    parameters.length ? h("p", { class: "note" }, parameters.map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? short(value) : value}`).join(", ").replace(/^./, (first) => first.toUpperCase())) : null));
+}
+
+/** One line and one bar: what happens, or how it ended.  What is there stays there while just numbers change. */
+export function statusOf(root, { page, shown, busy, progress, slice, cancel, retry }) {
+  const running = busy.filter((each) => !each.looks);
+  const now = progress ?? running[0] ?? busy[0] ?? null;
+  const sends = page.sending !== null;
+  const key = JSON.stringify([page.error, page.hint, sends, Boolean(now), running.length > 0, shown?.id, shown?.ended, shown?.result?.number, slice]);
+  if (root.dataset.key !== key) {
+    root.dataset.key = key;
+    root.replaceChildren(
+      ...(page.error ? [note("bad", page.error)] : []),
+      ...(page.hint ? [note("hint", page.hint)] : []),
+      ...(sends || now ? [bar()] : shown ? ending(shown, retry) : []),
+      ...(running.length ? [h("button", { id: "cancel", type: "button", onclick: cancel }, "Cancel")] : []),
+      ...(shown?.result && !now ? [downloads(page.visit, shown, slice)] : []));
+  }
+  if (!sends && !now) return;
+  const of = running.length > 1 ? `${running.length} pictures to do. ` : "";
+  const [text, made] = root.querySelector(".bar").children;
+  text.textContent = sends ? `Sending ${page.sending.name}` : of + words(now);
+  const fraction = sends ? page.sending.fraction : now.state === "running" && !now.looks ? now.fraction : null;
+  if (fraction === null) made.removeAttribute("value");
+  else made.value = fraction;
+  const button = root.querySelector("#cancel");
+  if (button) button.disabled = now?.state === "stopping";
+}
+
+function words(now) {
+  if (now.state === "stopping") return "Stopping";
+  if (now.looks) return "Looking at the picture";
+  if (now.state === "waiting") return now.ahead ? `Waiting: ${now.ahead} run${now.ahead > 1 ? "s" : ""} before yours` : "Starting";
+  const what = `${now.what[0].toUpperCase()}${now.what.slice(1)}`;
+  const left = now.left === null ? "" : `, about ${seconds(now.left)} left`;
+  return `${what}: ${Math.round(100 * now.fraction)} %${left}`;
+}
+
+const bar = () => h("div", { class: "bar" }, h("span"), h("progress", { max: "1", "aria-label": "Progress" }));
+
+const note = (kind, ...text) => h("p", { class: `told ${kind}`, role: kind === "bad" ? "alert" : null }, ...text);
+
+function ending({ ended: [kind, text], result, info }, retry) {
+  if (kind === "bad") return [note("bad", text)];
+  const parts = [];
+  if (kind === "plain") parts.push(note("plain", text));
+  if (!result) return parts.length || !info ? parts : [note("plain", "Ready.")];
+  if (kind !== "plain") {
+    const done = result.kind === "compare" ? `Compared ${result.panels.length} methods` : "Done";
+    const removed = result.kind === "denoise" ? ` · noise removed: σ ${short(result.panels[0].removed)}` : "";
+    parts.push(note("good", `${done} in ${seconds(result.seconds)}${removed}`));
+  }
+  for (const { text: doubt, try: kinds } of result.warnings) {
+    parts.push(note("doubt", doubt, " ", kinds.map((each) => h("button", { type: "button", class: "link", onclick: () => retry(each) },
+      { coarse: "Choose Coarse", box: "Choose Box", white: "Choose White" }[each]))));
+  }
+  if (result.kind === "compare") parts.push(comparison(result));
+  return parts;
+}
+
+function comparison({ panels, noisy, clean }) {
+  const cell = (tag, text) => h(tag, {}, text);
+  const heads = ["Method", "Time", "Noise assumed", "Removed", ...(clean ? ["PSNR, dB", "SSIM"] : [])];
+  const scores = (each) => (clean ? [short(each.psnr), each.ssim === null ? "too small" : each.ssim.toFixed(4)] : []);
+  const best = clean ? Math.max(...panels.map((each) => each.psnr)) : null;
+  const rows = panels.map((each) => h("tr", { class: each.psnr === best && clean ? "best" : null },
+    h("th", { scope: "row" }, each.label), ...[seconds(each.seconds), each.noise, short(each.removed), ...scores(each)].map((text) => cell("td", text))));
+  if (clean) rows.unshift(h("tr", {}, h("th", { scope: "row" }, "Noisy"), ...["", "", "", ...scores(noisy)].map((text) => cell("td", text))));
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Numbers" },
+    h("table", { id: "numbers" }, h("thead", {}, h("tr", {}, heads.map((text) => h("th", { scope: "col" }, text)))), h("tbody", {}, rows)));
+}
+
+/** What can be taken home. */
+function downloads(visit, picture, slice) {
+  const { file } = picture.result;
+  return h("div", { class: "downloads" },
+    file ? h("a", { class: "button primary", id: "download", href: api.result(visit, picture.id), download: "" }, `Download result, ${bytes(file[1])}`) : null,
+    h("a", { class: "button", id: "report", title: "What is shown as one page that needs no server", href: api.report(visit, picture.id, slice), download: "" }, "Report"));
+}
+
+/** The table of several pictures. */
+export function filesTable(root, { page, list, progress, choose, remove, runAll, zip }) {
+  root.hidden = list.length < 2 && !list.some((each) => each.ended[0] === "bad" && !each.info);
+  const key = root.hidden ? "" : JSON.stringify([page.visit, page.chosen, list.map((each) => [each.id, each.name, each.ended, Boolean(each.info), each.result?.number])]);
+  if (root.dataset.key !== key) {
+    root.dataset.key = key;
+    const keep = root.contains(document.activeElement) ? document.activeElement.dataset.name : null;
+    root.replaceChildren(...(root.hidden ? [] : table({ page, list, choose, remove, runAll, zip })));
+    if (keep) root.querySelector(`[data-name="${keep}"]`)?.focus();
+  }
+  if (root.hidden) return;
+  list.forEach((each, n) => {
+    const cell = root.querySelectorAll(".state")[n];
+    const now = progress(each.id);
+    cell.textContent = now ? (now.state === "running" && !now.looks ? `${Math.round(100 * now.fraction)} %` : words(now)) : stateOf(each);
+    cell.classList.toggle("bad", !now && each.ended[0] === "bad");
+  });
+}
+
+function stateOf({ ended: [kind, text], result, info }) {
+  if (kind === "bad") return info ? "failed" : "cannot be read";
+  if (kind === "plain") return text;
+  if (!result) return info ? "ready" : "";
+  return result.kind === "compare" ? "compared" : `done in ${seconds(result.seconds)}`;
+}
+
+function table({ page, list, choose, remove, runAll, zip }) {
+  const done = list.filter((each) => each.result?.file).length;
+  const rows = list.map((each) => h("tr", { "aria-current": each.id === page.chosen ? "true" : null },
+    h("th", { scope: "row" }, h("button", { type: "button", class: "link", "data-name": each.id, onclick: () => choose(each.id) }, each.name)),
+    h("td", {}, each.info ? short((each.result?.noise ?? each.info.noise).level) : ""),
+    h("td", { class: "state" }),
+    h("td", {}, each.result?.panels.length === 1 ? short(each.result.panels[0].removed) : ""),
+    h("td", { class: "acts" }, each.result?.file ? h("a", { href: api.result(page.visit, each.id), download: "", "aria-label": `Download ${each.name}` }, "Download") : null,
+      h("button", { type: "button", class: "link", "data-name": `remove-${each.id}`, "aria-label": `Remove ${each.name}`, onclick: () => remove(each.id) }, "Remove"))));
+  const heads = ["Picture", "Noise σ", "State", "Removed σ"].map((text) => h("th", { scope: "col" }, text));
+  return [
+    h("div", { class: "between" }, h("h2", {}, `${list.length} picture${list.length > 1 ? "s" : ""}`), h("div", { class: "downloads" },
+      list.length > 1 ? h("button", { type: "button", id: "all", "data-name": "all", onclick: runAll }, "Denoise all") : null,
+      done > 1 ? h("a", { class: "button", id: "zip", href: zip, download: "" }, `Download ${done} results (zip)`) : null)),
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of pictures" },
+      h("table", {}, h("thead", {}, h("tr", {}, ...heads, h("td"))), h("tbody", {}, rows)))];
+}

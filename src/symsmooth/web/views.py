@@ -1,0 +1,63 @@
+"""Which part of which picture is to be shown: the address of a view -> what ``tasks.draw`` draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .desk import Desk
+from .errors import RefusedError, SessionError
+from .pictures import VIEW, Picture
+from .settings import whole_numbers
+
+_NOISE_RANGE = 3.0  # sigmas of what was removed from grey to white
+
+
+def view_request(desk: Desk, picture: Picture, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return what is to be drawn, or refuse what there is not.
+
+    The query has ``what`` (noisy, clean, result, removed), ``of`` (the number of the run), ``panel``
+    (which of its results), ``at`` (the slice, "3.0"), ``channel`` and ``box`` ("x.y.width.height").
+    """
+    info = picture.info
+    if info is None:
+        raise RefusedError(404, "There is nothing here.")
+    what = query.get("what", "noisy")
+    at = numbers_in(query.get("at", ""))
+    box = numbers_in(query.get("box", "")) or None
+    channel = next(iter(numbers_in(query.get("channel", ""))), None)
+    low, high = info["ranges"].get("all" if channel is None else str(channel), (0.0, 1.0))
+    first, second = picture.folder / VIEW, None
+    if what == "clean":
+        if picture.reference is None:
+            raise RefusedError(404, "There is nothing here.")
+        first = picture.reference / VIEW
+    elif what in ("result", "removed"):
+        folder = desk.folder_of(picture, _number(query.get("of", "")))
+        if folder is None:
+            raise RefusedError(404, "There is nothing here.")
+        result = folder / f"result-{_number(query.get('panel', '0'))}.npy"
+        first, second = (result, None) if what == "result" else (first, result)
+        if what == "removed":
+            span = _NOISE_RANGE * (info["noise"]["level"] or 0.02 * info["span"]) or 1.0
+            low, high = -span, span
+    elif what != "noisy":
+        raise RefusedError(404, "There is nothing here.")
+    return {
+        "first": first, "second": second, "at": at, "box": box,
+        "channel": channel, "channels": info["channels"], "low": low, "high": high,
+    }  # fmt: skip
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise RefusedError(404, "There is nothing here.")
+    return int(text)
+
+
+def numbers_in(text: str) -> tuple[int, ...]:
+    """Return the whole numbers of "3.0.12", or refuse what is none."""
+    try:
+        return whole_numbers([_number(part) for part in text.split(".") if text])
+    except SessionError as error:
+        raise RefusedError(404, "There is nothing here.") from error

@@ -1,0 +1,61 @@
+"""What the controls offer and say, and what becomes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from symsmooth.app.jobs import DenoiseJob
+from symsmooth.methods import DEFAULT, METHODS
+from symsmooth.web import bridge, catalogue
+from symsmooth.web.errors import SessionError
+from symsmooth.web.settings import Settings
+
+
+def test_the_page_offers_every_method_as_it_is() -> None:
+    assert {method.name for method in catalogue.METHODS} == set(METHODS)
+    assert catalogue.METHODS[0].name == DEFAULT
+    for entry in catalogue.METHODS:
+        method = METHODS[entry.name]
+        assert entry.quality == ("quality" in method.options), entry.name
+        assert entry.noise == ("noise" in method.accepts), entry.name
+        assert entry.strength == ("strength" in method.options), entry.name
+    assert set(catalogue.QUALITIES) == set(METHODS[DEFAULT].options["quality"].choices)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        None, [], {"unknown": 1}, {"method": "identity"}, {"method": ["denoise"]},
+        {"quality": "great"}, {"noise": "pink"}, {"third": "x"}, {"channels": "no"},
+        {"strength": 0}, {"strength": "1"}, {"strength": True}, {"strength": float("nan")},
+        {"level": -1, "noise": "white"}, {"level": "5"}, {"level": float("inf")},
+        {"strength": 10**400}, {"level": 10**400},
+        {"noise": "box"}, {"noise": "box", "box": [1, 2, 3]}, {"box": [0, 0, -1, 5]},
+        {"box": [0.5, 0, 20, 20]}, {"noise": "coarse", "method": "bm3d"},
+    ],
+)  # fmt: skip
+def test_settings_that_cannot_be_are_one_sentence(given: Any) -> None:
+    with pytest.raises(SessionError, match=r"^[A-Z][^\n]+[.]$"):
+        Settings.of(given)
+
+
+def job(**given: Any) -> DenoiseJob:
+    return bridge.make_job(Settings.of(given), 10.0, None)
+
+
+def test_settings_become_what_the_command_line_says() -> None:
+    assert job().options == {"quality": "balanced"}
+    assert job(noise="photon").options["noise"] == "poisson-gaussian"
+    assert job(noise="coarse").options["noise"] == "correlated"
+    assert job(noise="white").options["noise"] == "gaussian"
+    assert job(noise="white", level=5).sigma == 5
+    assert "noise" not in job(noise="white", level=5).options
+    assert job(noise="auto", level=5).sigma is None  # of another kind: not used
+    assert job(noise="box", box=[1, 2, 30, 40]).noise_region == (1, 2, 30, 40)
+    assert job(strength=2.0).options["strength"] == 2.0
+    assert job(method="bm3d", strength=2.0).sigma == 20.0  # told of more noise
+    assert job(method="bm3d", strength=2.0, noise="white", level=3).sigma == 6.0
+    assert job(channels="apart").channel_axis is None
+    assert job(third="time").third == "time"

@@ -1,0 +1,160 @@
+"""What workers do to a picture: every axis keeps its name, every read its limit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tifffile
+
+from symsmooth.io import FileError, limit_decoded_size, read_image, read_images, write_image
+from symsmooth.web import tasks
+from symsmooth.web.denoising import part_seen
+from symsmooth.web.pictures import VIEW
+from symsmooth.web.settings import Settings
+from symsmooth.web.worker import Reporter
+
+rng = np.random.default_rng(0)
+LIMIT = 10**7
+
+
+def reporter() -> Reporter:
+    return Reporter(1, lambda *news: None, set())
+
+
+def look(path: Path) -> dict[str, Any]:
+    found = tasks.look(path, path.parent, LIMIT, reporter())
+    json.dumps(found["info"], allow_nan=False)  # a browser can read it
+    return found
+
+
+def denoise(path: Path, folder: Path, **given: Any) -> dict[str, Any]:
+    folder.mkdir(exist_ok=True)
+    settings = Settings.of({"quality": "preview", **given.pop("settings", {})}).as_json()
+    place = {"at": (), "looking": None, "sigma": 1.0, **given}
+    return tasks.denoise(path, place, folder, settings, 1, LIMIT, reporter())
+
+
+@pytest.mark.parametrize(
+    ("axes", "shape", "others", "channels", "thirds"),
+    [
+        ("YX", (40, 50), [], 1, []),
+        ("ZYX", (4, 40, 50), ["Depth"], 1, ["volume", "none"]),
+        ("TYX", (4, 40, 50), ["Time"], 1, ["none", "volume", "time"]),
+        ("TZYX", (2, 3, 40, 50), ["Time", "Depth"], 1, ["volume", "none", "time"]),
+        ("TZCYX", (2, 3, 2, 40, 50), ["Time", "Depth"], 2, ["volume", "none", "time"]),
+    ],
+)
+def test_axes_have_the_names_of_the_file(
+    tmp_path: Path, axes: str, shape: tuple[int, ...], others: list[str], channels: int,
+    thirds: list[str],
+) -> None:  # fmt: skip
+    path = tmp_path / "a.tif"
+    pixels = rng.normal(100, 20, shape).astype(np.uint16)
+    tifffile.imwrite(path, pixels, imagej=True, metadata={"axes": axes})
+    info = look(path)["info"]
+    assert [axis["name"] for axis in info["others"]] == others
+    assert [axis["size"] for axis in info["others"]] == list(shape[: len(others)])
+    assert (info["width"], info["height"], info["channels"]) == (50, 40, channels)
+    assert info["thirds"] == thirds
+    view = np.load(tmp_path / VIEW)
+    expected = np.moveaxis(pixels, axes.index("C"), -1) if "C" in axes else pixels
+    np.testing.assert_array_equal(view, expected)
+
+
+def test_all_of_a_stack_is_done(tmp_path: Path) -> None:
+    path = tmp_path / "stack.tif"
+    write_image(path, rng.normal(100, 20, (3, 40, 40)).astype(np.float32))
+    look(path)
+    made = denoise(path, tmp_path / "run")
+    result = read_image(tmp_path / "run" / made["file"]).pixels
+    assert result.shape == (3, 40, 40)
+    np.testing.assert_array_equal(np.load(tmp_path / "run" / "result-0.npy"), result)
+
+
+def test_a_box_is_measured_on_the_slice_it_was_drawn_on(tmp_path: Path) -> None:
+    path = tmp_path / "stack.tif"
+    levels = np.array([2.0, 5.0, 20.0])[:, None, None]
+    write_image(path, (100 + levels * rng.normal(size=(3, 48, 48))).astype(np.float32))
+    look(path)
+    asked = {"noise": "box", "box": [0, 0, 48, 48]}
+    found = [
+        denoise(path, tmp_path / f"run{n}", at=(n,), settings=asked)["noise"]["level"]
+        for n in range(3)
+    ]
+    np.testing.assert_allclose(found, levels.ravel(), rtol=0.15)
+
+
+def test_channels_apart_are_pictures_of_their_own(tmp_path: Path) -> None:
+    import symsmooth
+
+    path = tmp_path / "channels.tif"
+    pixels = np.clip(rng.normal(128, 20, (3, 40, 40)), 0, 255).astype(np.uint8)
+    tifffile.imwrite(path, pixels, imagej=True, metadata={"axes": "CYX"})
+    assert look(path)["info"]["apart"]
+    made = denoise(
+        path, tmp_path / "run",
+        settings={"channels": "apart", "noise": "white", "level": 20.0},
+    )  # fmt: skip
+    result = read_image(tmp_path / "run" / made["file"]).pixels
+    alone = symsmooth.denoise(pixels[1], 20.0, quality="preview", rng=0, channel_axis=None)
+    np.testing.assert_array_equal(result[1], alone)
+    write_image(tmp_path / "colour.png", np.moveaxis(pixels, 0, -1))
+    assert not look(tmp_path / "colour.png")["info"]["apart"]  # it could not be written
+
+
+def test_pictures_with_holes_are_told_in_numbers_that_json_knows(tmp_path: Path) -> None:
+    path = tmp_path / "holes.npy"
+    pixels = rng.normal(100, 20, (40, 40))
+    pixels[3, 4], pixels[5, 6] = np.nan, np.inf
+    np.save(path, pixels)
+    look(path)
+    json.dumps(denoise(path, tmp_path / "run"), allow_nan=False)
+    flat = tmp_path / "flat.npy"
+    np.save(flat, np.full((40, 40), 7.0))
+    look(flat)
+    json.dumps(denoise(flat, tmp_path / "run2"), allow_nan=False)
+
+
+@pytest.mark.parametrize("ending", ["png", "tif", "fits", "npy", "webp"])
+def test_what_unpacks_to_too_much_is_refused_before_it_is(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"zeros.{ending}"
+    write_image(path, np.zeros((400, 500), np.uint8))
+    with limit_decoded_size(200_000 if ending != "webp" else 600_000):
+        read_images(path)
+    with pytest.raises(FileError, match=r"more than the 0 MB of pixels"):
+        tasks.look(path, tmp_path, 199_999, reporter())
+    place = {"at": (), "looking": None, "sigma": 1.0}
+    with pytest.raises(FileError, match=r"more than the 0 MB of pixels"):
+        tasks.denoise(path, place, tmp_path, Settings().as_json(), 1, 199_999, reporter())
+
+
+def test_the_part_that_is_looked_at() -> None:
+    assert part_seen(None, (400, 400)) is None  # small: at once
+    assert part_seen((0, 0, 3000, 2000), (2000, 3000)) == (1276, 776, 448, 448)
+    assert part_seen((2700, 0, 300, 200), (2000, 3000)) == (2700, 0, 300, 200)
+    for nonsense in ((0, 0, 0, 0), (10**9, 10**9, 5, 5), (1, 2), (0, 0, 10**9, 1)):
+        found = part_seen(nonsense, (2000, 3000))
+        assert found is not None
+        x, y, width, height = found
+        assert np.zeros((2000, 3000))[y : y + height, x : x + width].shape == (height, width)
+
+
+def test_no_name_of_a_file_is_one_of_ours(tmp_path: Path) -> None:
+    """A picture may be called as the files beside it are."""
+    for name in ("view.npy", "result-0.npy"):
+        path = tmp_path / name
+        pixels = np.clip(rng.normal(100, 20, (40, 40)), 0, 255).astype(np.uint8)
+        np.save(path, pixels)
+        look(path)
+        denoise(path, tmp_path / f"run-{path.stem}")
+        np.testing.assert_array_equal(np.load(path), pixels)
+
+
+def test_black_and_white_are_those_of_all_slices(tmp_path: Path) -> None:
+    path = tmp_path / "series.tif"
+    write_image(path, (np.arange(5.0)[:, None, None] * 100 + np.zeros((5, 32, 32))).astype("f4"))
+    assert look(path)["info"]["ranges"]["all"] == [0.0, 400.0]

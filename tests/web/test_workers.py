@@ -1,0 +1,129 @@
+"""Processes that do the work: they answer, stop, hang, die, rest, and do not outlive who started them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from symsmooth.core.parallel import Cancelled
+from symsmooth.web.workers import WorkError, Workers
+
+from .. import serving
+from ..serving import wait_for
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    started = Workers(1, 2**28)
+    yield started
+    started.close()
+
+
+def test_a_worker_answers_and_is_kept(workers: Workers) -> None:
+    first = workers.call("tests.serving:chatter")  # what is printed is no answer
+    assert first != os.getpid()
+    assert workers.call("tests.serving:chatter") == first
+    with pytest.raises(WorkError, match=r"^what went wrong$"):
+        workers.call("tests.serving:fail", "told")
+    with pytest.raises(RuntimeError, match=r"^ZeroDivisionError$"):
+        workers.call("tests.serving:fail", "other")
+    with pytest.raises(WorkError, match="not enough memory"):
+        workers.call("tests.serving:take_memory")
+    assert workers.call("tests.serving:chatter") == first
+
+
+@pytest.mark.parametrize(
+    ("work", "message"),
+    [("tests.serving:hang", "took more than 1 s"), ("tests.serving:die", "memory")],
+)
+def test_a_worker_that_hangs_or_dies_is_replaced(workers: Workers, work: Any, message: str) -> None:
+    before = workers.call("tests.serving:chatter")
+    with pytest.raises(WorkError, match=message):
+        workers.call(work, seconds=1.0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(before, 0)
+    assert workers.call("tests.serving:chatter") not in (before, os.getpid())
+
+
+def test_a_worker_that_dies_between_two_calls_is_not_noticed(workers: Workers) -> None:
+    before = workers.call("tests.serving:chatter")
+    os.kill(before, 9)
+    wait_for(lambda: not any(worker.alive for worker in workers._idle))
+    assert workers.call("tests.serving:chatter") != before
+
+
+@pytest.mark.parametrize(
+    ("work", "kept"), [("tests.serving:wait_to_be_stopped", True), ("tests.serving:hang", False)]
+)
+def test_work_stops_when_asked_to(workers: Workers, work: Any, kept: bool) -> None:
+    before = workers.call("tests.serving:chatter")
+    start = time.monotonic()
+    with pytest.raises(Cancelled):
+        workers.call(work, stopping=lambda: time.monotonic() > start + 0.2)
+    assert time.monotonic() - start < 2
+    assert (workers.call("tests.serving:chatter") == before) == kept  # a stop is for one call alone
+
+
+def test_closing_ends_work_and_who_waits_for_a_worker() -> None:
+    closing = Workers(1, 2**28)
+    pid = closing.call("tests.serving:chatter")
+    with ThreadPoolExecutor(2) as people:
+        waiting = [people.submit(closing.call, "tests.serving:hang") for _ in range(2)]
+        time.sleep(0.3)
+        closing.close()
+        for each in waiting:
+            with pytest.raises((Cancelled, WorkError)):
+                each.result(5)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_workers_do_not_outlive_who_started_them() -> None:
+    code = (
+        "import os, threading; from symsmooth.web.workers import Workers; "
+        "w = Workers(1, 2**28); print(w.call('tests.serving:chatter'), flush=True); "
+        "threading.Thread(target=w.call, args=('tests.serving:hang',), daemon=True).start(); "
+        "import time; time.sleep(0.5); os.kill(os.getpid(), 9)"
+    )
+    path = os.pathsep.join([serving.ROOT, os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE, text=True, timeout=30,
+    )  # fmt: skip
+    pid = int(done.stdout)
+
+    def is_gone() -> bool:
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        except FileNotFoundError:
+            return True
+
+    wait_for(is_gone)
+
+
+def test_workers_start_when_somebody_comes_and_rest_when_nobody_does(clock: Any) -> None:
+    """A server nobody uses takes no memory for work."""
+    resting = Workers(2, 2**28, clock=clock)
+    assert len(resting) == 0
+    resting.wake()
+    assert len(resting) == 2
+    pid = resting.call("tests.serving:chatter")
+    wait_for(lambda: len(resting._idle) == 2)
+    clock.now += 599
+    resting.sweep()
+    assert len(resting) == 2
+    clock.now += 2
+    resting.sweep()
+    assert len(resting) == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert resting.call("tests.serving:chatter") != pid
+    resting.close()
