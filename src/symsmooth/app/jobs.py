@@ -234,6 +234,8 @@ def open_file(source: Path, channel_axis: ChannelAxis) -> list[ImageFile]:
     from ..io import FileError, read_images
 
     images = read_images(source)
+    if "raw" in images[0].details:
+        raise FileError(f"{source}: is a raw mosaic; denoise it to a .tif, which develops it")
     if channel_axis == "auto":
         return images
     for image in images:

@@ -15,8 +15,9 @@ import typer
 from ..app import batch, jobs
 from ..app.file_noise import estimate_file_noise, middle_slice, value_range
 from ..app.large import BoxOptions
-from ..app.noise_report import describe
+from ..app.noise_report import NoiseDescription, describe
 from ..app.progress import cancel_on, share_of_cores
+from ..app.raw import is_raw, raw_noise
 from ..app.run import run
 from .arguments import AsJson, Axis, Inputs, Out, Overwrite, Verbose, check_sigma
 from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
@@ -53,6 +54,10 @@ def denoise(
     ] = False,
     time: Annotated[
         bool, typer.Option("--time", help="Time is the third dimension of a series.")
+    ] = False,
+    linear: Annotated[
+        bool,
+        typer.Option("--linear", help="A raw file developed to TIFF: linear light, not sRGB."),
     ] = False,
     n_jobs: Annotated[int, typer.Option("--jobs", min=1, help="Files at a time.")] = 1,
     workers: Annotated[int | None, typer.Option(min=1, help="Threads; else all cores.")] = None,
@@ -95,7 +100,7 @@ def denoise(
             with progress_bar(source.name, show_bar) as progress:
                 callback = cancel_on(stop, progress) if n_jobs > 1 else progress
                 boxes = BoxOptions(resume, scheduler, notify)
-                outcome = run(source, plan.targets[source], job, callback, boxes)
+                outcome = run(source, plan.targets[source], job, callback, boxes, linear)
             for warning in () if quiet else outcome.warnings:
                 print_warning(f"{source}: {warning}")
             return [json.dumps(outcome.as_json()) if as_json else outcome.as_line(verbose)]
@@ -114,6 +119,8 @@ def noise(
         axis = parse_channel_axis(channel_axis)
 
         def work_on(source: Path) -> list[str]:
+            if is_raw(source):
+                return [_told_noise(source, *raw_noise(source), as_json, verbose)]
             images = jobs.open_file(source, axis)
             return [_noise_line(source, image, as_json, verbose) for image in images]
 
@@ -128,6 +135,16 @@ def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) ->
     model, span = estimate_file_noise(image, stack), value_range(image)
     pixels = middle_slice(image, stack)
     found = describe(model, pixels, span, given=False, assumed=False)
+    return _told_noise(source, image, found, as_json, verbose)
+
+
+def _told_noise(
+    source: Path, image: ImageFile, found: NoiseDescription, as_json: bool, verbose: bool
+) -> str:
+    """Return the line, or JSON, about one image and its noise."""
+    from ..io.stacks import cut
+
+    span = image.details["raw"].span if "raw" in image.details else value_range(image)
     percent = 100 * found.level / span if span else 0.0
     if as_json:
         facts = {
@@ -141,7 +158,7 @@ def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) ->
     detail = f" [{found.detail}]" if verbose else ""
     reasons = found.fields.get("reasons")
     why = f": {'; '.join(reasons)}" if isinstance(reasons, list) else ""
-    size = jobs.describe_size(image, stack)
+    size = jobs.describe_size(image, cut(image))
     return f"{source}: {size}, {found.words} ({percent:.3g} %){detail}{why}"
 
 
