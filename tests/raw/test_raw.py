@@ -8,10 +8,12 @@ from skimage import data
 
 import symsmooth
 from symsmooth.core.metrics import psnr
+from symsmooth.core.parallel import Pool
 from symsmooth.experiments.sensor import Sensor
 from symsmooth.noise.signal import PoissonGaussian
 from symsmooth.raw.mosaic import XTRANS, lattice, parse_pattern, pattern_name, tiled
 from symsmooth.raw.noise import profile_noise, stabilise, undo_stabilise
+from symsmooth.raw.phases import denoise_by_phase
 
 BAYER = ("RGGB", "BGGR", "GRBG", "GBRG")
 PATTERNS = (*BAYER, "X-Trans")
@@ -98,6 +100,21 @@ def test_full_resolution_beats_planes(pattern: str, scene: np.ndarray) -> None:
     truth = sensor.develop(clean)
     ours = denoised(sensor, noisy, noise=sensor.noise)
     assert psnr(sensor.develop(ours), truth) > psnr(sensor.develop(planes), truth) + 0.5
+
+
+def test_two_opinions_are_better_than_one(scene: np.ndarray) -> None:
+    sensor = Sensor(100)
+    noisy, clean = sensor.expose(scene)
+    tile = parse_pattern("RGGB")
+    stabilised = stabilise(noisy.astype(np.float32) - sensor.black, tile, sensor.noise)
+    rng = np.random.default_rng(0)
+    alone = denoise_by_phase(stabilised, 1.0, "balanced", rng, Pool(1))
+    phases = undo_stabilise(alone, tile, sensor.noise) + sensor.black
+    both = denoised(sensor, noisy, noise=sensor.noise, quality="balanced")
+    fast = denoised(sensor, noisy, noise=sensor.noise)
+    truth = sensor.develop(clean)
+    one, two, first = (psnr(sensor.develop(image), truth) for image in (phases, both, fast))
+    assert two > max(one, first) + 0.1
 
 
 @pytest.mark.parametrize("peak", [20, 100])

@@ -80,7 +80,7 @@ def _denoise_planes(
     shape = stabilised.shape
     padding = [(0, -n % c) for n, c in zip(shape, cell, strict=True)]
     whole = np.pad(stabilised, padding, mode="reflect" if min(shape) > max(cell) else "edge")
-    groups = _groups(tiled(pattern, whole.shape), cell)
+    groups = _groups(tiled(pattern.astype(np.uint8), whole.shape), cell)
     planes, weights = _gather(whole, groups, cell)
     noisy = planes * np.sqrt(weights)
     small = run_gsfw(Picture(noisy, noisy, None, 0.0, 1.0, -1), strength, quality, rng, pool).image
@@ -105,7 +105,7 @@ def _cell(pattern: Array) -> tuple[int, int]:
 def _groups(colours: Array, cell: tuple[int, int]) -> Array:
     """Return the channel of the small picture that a pixel goes to: place in a Bayer cell, or colour."""
     if cell == (2, 2):
-        return tiled(np.arange(4).reshape(2, 2), colours.shape)
+        return tiled(np.arange(4, dtype=np.uint8).reshape(2, 2), colours.shape)
     return colours
 
 

@@ -9,7 +9,9 @@ import numpy as np
 from ..core.image import Array, Float
 from .mosaic import neighbour_steps, over_neighbours, tiled
 
-_OUTLIER = 6.0  # standard deviations of the noise beyond all eight neighbours of the same colour
+# Standard deviations of the noise beyond all eight neighbours of the same colour; at least as far as these
+# lie from each other.
+_OUTLIER = 6.0
 _ALONE = 0.3  # of that: the most that pixels beside it may stand out; light through a lens spreads
 _MOSTLY = 5  # of a pixel and its eight neighbours
 _ROUNDS = 32  # in which a hole is filled from its border inwards
@@ -25,7 +27,9 @@ def find_defects(stabilised: Float, pattern: Array) -> Array:
 def _stands_out(values: Float, pattern: Array) -> Array:
     """Return which pixels lie above all around them, of their colour and of the others."""
     most = over_neighbours(values, pattern, np.maximum, -np.inf)
-    found = (values - most > _OUTLIER) & np.isfinite(most)  # not where nothing is around
+    spread = most - over_neighbours(values, pattern, np.minimum, np.inf)
+    found = values - most > np.maximum(spread, _OUTLIER)
+    found &= np.isfinite(most)  # not where nothing is around
     at = np.argwhere(found)
     excess = values[tuple(at.T)] - _mean_around(values, at, pattern)
     last = np.array(values.shape) - 1

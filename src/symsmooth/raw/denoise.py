@@ -17,6 +17,9 @@ from .colour import find_colour
 from .defects import fill_from_neighbours, find_defects, find_highlights
 from .mosaic import parse_pattern, sites
 from .noise import fit_sensor_noise, stabilise, undo_stabilise
+from .phases import denoise_by_phase
+
+_SMALLEST = 32  # pixels a side of a mosaic that is looked at in two ways
 
 
 @dataclass(frozen=True)
@@ -94,8 +97,9 @@ def denoise_raw(
     -----
     Noise is made white with variance 1 (generalised Anscombe transform, for each colour), what colour adds
     to each pixel is taken off, GSF-W (:func:`denoise_gsfw`) removes the noise of the grey picture that is
-    left, and all is undone, without bias.  Hot and dead pixels are missing pixels; highlights that are
-    clipped are known to be white, and stay so.
+    left, and all is undone, without bias.  A Bayer mosaic is also denoised by patches of the mosaic itself
+    ("balanced" and "best"), and the mean of both is taken.  Hot and dead pixels are missing pixels;
+    highlights that are clipped are known to be white, and stay so.
 
     Examples
     --------
@@ -253,8 +257,20 @@ def _remove_noise(
     pool.prefix = ""
     grey = (stabilised - colour)[..., np.newaxis]
     picture = Picture(grey, grey, exposure.picture.mask, 0.0, 1.0, None)
-    found = run_gsfw(picture, strength, quality, rng, pool)
-    return found.image[..., 0] + colour
+    denoised = run_gsfw(picture, strength, quality, rng, pool).image[..., 0]
+    denoised += colour
+    if _wants_second_opinion(exposure, quality):
+        pool.prefix = "phases: "
+        denoised += denoise_by_phase(stabilised, strength, "balanced", rng, pool)
+        denoised *= np.float32(0.5)
+        pool.prefix = ""
+    return denoised
+
+
+def _wants_second_opinion(exposure: _Exposure, quality: Quality) -> bool:
+    """Whether a whole Bayer mosaic is to be denoised well, and is large enough to hold patches."""
+    bayer = exposure.tile.shape == (2, 2) and exposure.picture.mask is None
+    return bayer and quality in ("balanced", "best") and min(exposure.light.shape) >= _SMALLEST
 
 
 def _for_colours(noise: PoissonGaussian) -> PoissonGaussian:

@@ -13,21 +13,24 @@ twelve Kodak pictures at peaks 20, 100, 500 the gain was off by 6, 10, 16 % befo
 from __future__ import annotations
 
 import numpy as np
+import scipy.ndimage
 from numpy.typing import ArrayLike
 
 from ..core.image import Array, Float
 from ..core.parallel import Pool
 from ..noise.level import patch_variance
-from ..noise.signal import PoissonGaussian, fit_line
+from ..noise.signal import PoissonGaussian, fit_free_line
 from .colour import find_colour
-from .mosaic import lattice, sites
+from .mosaic import lattice, sites, tiled
 
 _SIDE = 5  # pixels of a patch
 _PATCHES = 24_000  # of a colour
 _GROUPS = 12  # of them, by brightness
 _FINE_PATCHES, _FINE_GROUPS = 40_000, 16  # of all colours together
 _FEWEST = 400  # patches in a group
-_OWN = 1.5  # times the common law: a colour whose variance is further from it has its own
+_OWN = 1.5  # times the variance of another colour: with more, colours have laws of their own
+_CALM = 0.3  # quantile of the energy where colours are compared
+_LEAST = 1e-6  # gain, where there is no noise at all
 _WINDOW, _WINDOWS = 240, 4  # pixels (a multiple of all patterns), windows along each side
 _NO_GROWTH = 1e-4  # gain over standard deviation where noise does not grow with the light
 
@@ -48,6 +51,8 @@ def fit_sensor_noise(
     light = _windows(light, pattern)
     excluded = None if excluded is None else _windows(excluded, pattern)
     rough = _fit_colours(light, pattern, excluded)
+    if rough is None:
+        return PoissonGaussian((_LEAST,) * 3, (0.0,) * 3)
     return _refine(rough, light, pattern, excluded)
 
 
@@ -84,14 +89,14 @@ def _windows(values: Array, pattern: Array) -> Array:
 
 
 def _refine(
-    rough: PoissonGaussian, light: Float, pattern: Array, excluded: Array | None
+    rough: tuple[float, float], light: Float, pattern: Array, excluded: Array | None
 ) -> PoissonGaussian:
     """Correct a law by the variance of patches of all colours, which is 1 where it is true."""
+    common = PoissonGaussian((rough[0],) * 3, (rough[1],) * 3)
     if min(light.shape) < 4 * _SIDE:
-        return rough
-    rng = np.random.default_rng(0)
-    grey = stabilise(light, pattern, rough)
-    grey -= find_colour(grey, pattern, 1.0, "fast", rng, Pool(None))
+        return common
+    grey = stabilise(light, pattern, common)
+    grey -= find_colour(grey, pattern, 1.0, "fast", np.random.default_rng(0), Pool(None))
     height, width = (n - _SIDE + 1 for n in light.shape)
     y, x = np.divmod(_draw(height * width, _FINE_PATCHES, 1), width)
     u, v = np.indices((_SIDE, _SIDE))
@@ -102,28 +107,45 @@ def _refine(
     means = light[places].mean(axis=(1, 2), dtype=np.float64)
     levels, ratios = _grouped(grey[places].astype(np.float64), means, _FINE_GROUPS)
     if levels.size == 0 or ratios.max() <= 0.0:
-        return rough
-    if len(set(rough.gain)) == 1:
-        gain, read = _fit(
-            levels, ratios * np.maximum(rough.gain[0] * levels + rough.offset[0], 0.0)
-        )
-        return PoissonGaussian((gain,) * 3, (read,) * 3)
-    ratio = float(np.median(ratios))
-    lines = [_growing(ratio * a, ratio * b) for a, b in zip(rough.gain, rough.offset, strict=True)]
+        return common
+    variances = ratios * (rough[0] * np.maximum(levels, 0.0) + rough[1])
+    gain, read = _fit(levels, variances)
+    read = max(read, min(_read_at_least(light), float(variances[0])))
+    lines = [_growing(factor * gain, factor * read) for factor in _colour_factors(grey, pattern)]
     gains, reads = zip(*lines, strict=True)
     return PoissonGaussian(gains, reads)
 
 
-def _fit_colours(light: Float, pattern: Array, excluded: Array | None) -> PoissonGaussian:
-    """Estimate the law from patches of one colour each."""
+def _read_at_least(light: Float) -> float:
+    """Return a bound from below on the read noise: light is below zero by it alone."""
+    below = light[light < 0.0]
+    return float(np.mean(below**2, dtype=np.float64)) if below.size >= _FEWEST else 0.0
+
+
+def _colour_factors(grey: Float, pattern: Array) -> Array:
+    """Return the variance of each colour in that of all, (3,); ones unless they clearly differ.
+
+    Measured on what a pixel is above its neighbours, where that is least: texture is the same for all.
+    """
+    detail = np.float32(9 / 8) * (grey - scipy.ndimage.uniform_filter(grey, 3))
+    energy = scipy.ndimage.uniform_filter(detail**2, _SIDE)
+    calm = energy <= np.quantile(energy, _CALM)
+    colours = tiled(pattern, grey.shape)
+    levels = [np.median(np.abs(detail[calm & (colours == colour)])) for colour in range(3)]
+    variances = np.square(np.maximum(levels, 1e-6))
+    if variances.max() < _OWN * variances.min():
+        return np.ones(3)
+    shares = np.array([(pattern == colour).mean() for colour in range(3)])
+    return variances / (variances @ shares)
+
+
+def _fit_colours(
+    light: Float, pattern: Array, excluded: Array | None
+) -> tuple[float, float] | None:
+    """Estimate the law from patches of one colour each; None if no patch is there, or none has noise."""
     groups = [_colour_groups(light, pattern, colour, excluded) for colour in range(3)]
     levels, variances = (np.concatenate(each) for each in zip(*groups, strict=True))
-    if levels.size == 0 or variances.max() <= 0.0:
-        return PoissonGaussian((1e-6,) * 3, (0.0,) * 3)
-    common = _fit(levels, variances)
-    lines = [_own_or_common(own, common) for own in groups]
-    gain, read = zip(*lines, strict=True)
-    return PoissonGaussian(gain, read)
+    return _fit(levels, variances) if levels.size and variances.max() > 0.0 else None
 
 
 def profile_noise(profile: ArrayLike, span: float) -> PoissonGaussian:
@@ -146,25 +168,18 @@ def profile_noise(profile: ArrayLike, span: float) -> PoissonGaussian:
 
 
 def _fit(levels: Array, variances: Array) -> tuple[float, float]:
-    """Fit variance = gain * level + read, read >= 0."""
-    gain, read = fit_line(levels, variances, 0.0)
+    """Fit variance = gain * level + read, read >= 0, in the relative residuals, robustly."""
+    gain, read = fit_free_line(levels, variances)
     if read < 0.0:  # less than no read noise: the line must begin at black
         gain, read = float(np.median(variances / np.maximum(levels, 1e-30))), 0.0
+    elif gain <= 0.0:
+        gain, read = 0.0, float(np.median(variances))
     return _growing(gain, read)
 
 
 def _growing(gain: float, read: float) -> tuple[float, float]:
     """Return a law that the generalised Anscombe transform takes: with a gain, however small."""
-    return max(gain, _NO_GROWTH * float(np.sqrt(max(read, 0.0))), 1e-6), max(read, 0.0) + 0.0
-
-
-def _own_or_common(groups: tuple[Array, Array], common: tuple[float, float]) -> tuple[float, float]:
-    """Return the law of all colours, unless one colour's noise clearly differs from it."""
-    levels, variances = groups
-    if levels.size < _GROUPS:
-        return common
-    ratio = np.median(variances / np.maximum(common[0] * levels + common[1], 1e-30))
-    return common if 1 / _OWN < ratio < _OWN else _fit(levels, variances)
+    return max(gain, _NO_GROWTH * float(np.sqrt(max(read, 0.0))), _LEAST), max(read, 0.0) + 0.0
 
 
 def _colour_groups(
