@@ -17,11 +17,13 @@ from symsmooth.experiments.sensor import Sensor
 from symsmooth.io import FileError, ImageFile, read_images, write_images
 from symsmooth.io.dng import RawInfo
 from symsmooth.io.formats import detect_format
+from symsmooth.io.ifd import append_directory, put_value
 from symsmooth.raw.mosaic import parse_pattern
 
 from ..dngs import NOTE, PREVIEW, dng
 
 rawpy = pytest.importorskip("rawpy")
+camera_raw = pytest.importorskip("symsmooth.io.camera_raw")
 
 BAYER = ("RGGB", "BGGR", "GRBG", "GBRG")
 LAYOUTS: dict[str, dict[str, Any]] = {
@@ -221,3 +223,48 @@ def test_a_raw_name_is_read_by_libraw(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="LibRaw cannot read it") as error:
         read_images(path)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("pattern", [*BAYER, "X-Trans"])
+def test_what_libraw_reads_becomes_a_new_dng(pattern: str, order: str, tmp_path: Path) -> None:
+    """The way of all other formats: geometry, colour, EXIF and maker note of the source are kept.
+
+    Only cameras write such formats, so a DNG stands in for one.
+    """
+    sensor = Sensor(1000, pattern)
+    noisy, _ = sensor.expose(data.astronaut() / 255.0)
+    source, target = tmp_path / "in.dng", tmp_path / "out.dng"
+    buffer = io.BytesIO(dng(noisy, sensor, order=order, orientation=6))
+    exif = {
+        33434: (5, 1, struct.pack(f"{order}2I", 1, 60)),
+        34855: (3, 1, struct.pack(f"{order}H", 3200)),
+        37500: (7, 40, b"note" * 10),
+        42036: (2, 12, b"Some lens 50\0"[:12]),
+    }
+    at = append_directory(buffer, exif)
+    put_value(buffer, 34665, (4, 1, struct.pack(f"{order}I", at)))
+    source.write_bytes(buffer.getvalue())
+    (image,) = camera_raw.read(source, "RAW")
+    assert np.array_equal(image.pixels, noisy)
+    write_images(target, [image], "note")
+    with rawpy.imread(str(source)) as old, rawpy.imread(str(target)) as new:
+        assert np.array_equal(new.raw_image_visible, noisy)
+        assert np.array_equal(old.raw_colors_visible, new.raw_colors_visible)
+        assert old.black_level_per_channel == new.black_level_per_channel
+        assert old.white_level == new.white_level
+        assert old.sizes.flip == new.sizes.flip == 6
+    assert np.abs(developed(source).astype(int) - developed(target)).max() <= 2
+    with tifffile.TiffFile(target) as tiff:
+        tags = tiff.pages[0].aspage().tags
+        assert tags["Make"].value == "Maker"
+        told = tags[34665].value
+        assert told["ExposureTime"] == (1, 60)
+        assert (
+            told["ISOSpeedRatings" if "ISOSpeedRatings" in told else "PhotographicSensitivity"]
+            == 3200
+        )
+        assert told["LensModel"].startswith("Some lens")
+        private = bytes(tags[50740].value)
+        assert private.startswith(b"Adobe\0MakN")
+        assert b"note" * 10 in private

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,19 +27,19 @@ _MAKE, _MODEL, _DATE, _EXIF, _GPS = 271, 272, 306, 34665, 34853
 _MAKER_NOTE, _INTEROPERABILITY = 37500, 40965  # have offsets of their own
 _PERIODS = (2, 6)  # of Bayer, of X-Trans
 _THUMBNAIL = 256  # pixels a side
-_MOST_PIXELS = 2**29  # of a mosaic: more is damage
+_BEST_COMPRESSION = 40  # of any camera's format
 
 
 def read(path: Path, format: str) -> list[ImageFile]:
     """Read the mosaic of a camera's raw file."""
     camera = _tiff_metadata(path)
     try:
-        with rawpy.imread(str(path)) as raw:
+        with closing(rawpy.RawPy()) as raw:
+            raw.open_file(str(path))
             sizes = raw.sizes
             n_pixels = int(sizes.raw_height) * int(sizes.raw_width)
-            if not 0 < n_pixels <= _MOST_PIXELS:
-                raise FileError(f"claims {n_pixels} pixels: damaged")
-            check_declared_size(2 * n_pixels, path.stat().st_size)
+            check_declared_size(2 * n_pixels, path.stat().st_size, best=_BEST_COMPRESSION)
+            raw.unpack()
             if raw.raw_type != rawpy.RawType.Flat or raw.raw_image_visible is None:
                 raise FileError("has no mosaic of one colour a pixel; develop it, denoise the TIFF")
             pixels = np.array(raw.raw_image_visible, np.uint16)

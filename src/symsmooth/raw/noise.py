@@ -111,7 +111,10 @@ def _refine(
     variances = ratios * (rough[0] * np.maximum(levels, 0.0) + rough[1])
     gain, read = _fit(levels, variances)
     read = max(read, min(_read_at_least(light), float(variances[0])))
-    lines = [_growing(factor * gain, factor * read) for factor in _colour_factors(grey, pattern)]
+    lines = [
+        _growing(factor * gain, factor * read)
+        for factor in _colour_factors(grey, pattern, excluded)
+    ]
     gains, reads = zip(*lines, strict=True)
     return PoissonGaussian(gains, reads)
 
@@ -122,14 +125,19 @@ def _read_at_least(light: Float) -> float:
     return float(np.mean(below**2, dtype=np.float64)) if below.size >= _FEWEST else 0.0
 
 
-def _colour_factors(grey: Float, pattern: Array) -> Array:
+def _colour_factors(grey: Float, pattern: Array, excluded: Array | None) -> Array:
     """Return the variance of each colour in that of all, (3,); ones unless they clearly differ.
 
     Measured on what a pixel is above its neighbours, where that is least: texture is the same for all.
     """
     detail = np.float32(9 / 8) * (grey - scipy.ndimage.uniform_filter(grey, 3))
     energy = scipy.ndimage.uniform_filter(detail**2, _SIDE)
-    calm = energy <= np.quantile(energy, _CALM)
+    if excluded is not None:  # a clipped colour has no noise, and calms its neighbours
+        energy[scipy.ndimage.maximum_filter(excluded, _SIDE + 2)] = np.inf
+    calm = energy <= np.quantile(energy, _CALM * np.isfinite(energy).mean(), method="lower")
+    calm &= np.isfinite(energy)
+    if calm.sum() < _FEWEST:
+        return np.ones(3)
     colours = tiled(pattern, grey.shape)
     levels = [np.median(np.abs(detail[calm & (colours == colour)])) for colour in range(3)]
     variances = np.square(np.maximum(levels, 1e-6))
