@@ -6,8 +6,8 @@ black.  As a rule all colours of a sensor share it; a colour that clearly does n
 A first estimate is made from patches of one colour each, along the lattice on which a mosaic has it.  These
 are wide, and texture in them looks like noise.  With it the mosaic is stabilised and its colour taken off
 (:mod:`symsmooth.raw.colour`); patches of what is left are five pixels wide, and correct the estimate: on
-twelve Kodak pictures at peaks 20, 100, 500 the gain was off by 6, 10, 16 % before and 5, 8, 11 % after
-(X-Trans: 9, 16, 48 % before, 5, 7, 9 % after).
+twelve Kodak pictures at peaks 20, 100, 500 the gain was off by 6, 10, 16 % before (X-Trans: 9, 16, 48 %),
+and is off by 7, 5, 7 % (6, 3, 6 %) on eight of them after; docs/howto/raw.md has more.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _refine(
     gain, read = _fit(levels, variances)
     read = max(read, min(_read_at_least(light), float(variances[0])))
     lines = [
-        _growing(factor * gain, factor * read)
+        _growing(float(factor) * gain, float(factor) * read)
         for factor in _colour_factors(grey, pattern, excluded)
     ]
     gains, reads = zip(*lines, strict=True)
