@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 
 if __package__:
-    from .hostile import ADDRESSES, SUFFIXES, Content, Link, Pipe, examine, sample
+    from .hostile import ADDRESSES, SUFFIXES, Content, Link, Pipe, examine, sample, sample_dng
 else:  # run as a script
-    from hostile import ADDRESSES, SUFFIXES, Content, Link, Pipe, examine, sample
+    from hostile import ADDRESSES, SUFFIXES, Content, Link, Pipe, examine, sample, sample_dng
 
 Rng = np.random.Generator
 
-KINDS = ("TIFF", "ZARR", "JPEG", "NPY")
+KINDS = ("TIFF", "ZARR", "JPEG", "NPY", "DNG")
 NUMBERS = [0, 1, 2, 3, 7, 8, 9, 16, 17, 24, 255, 256, 1000, 4096, 20_000, 65_535, 65_536]
 NUMBERS += [10**6, 2**24, 2**30, 2**31 - 1, 2**31, 2**32 - 1]
 HUGE = [*NUMBERS, -1, 4_600_000, 10**9, 2**53, 2**62, 2**63 - 1, 2**64, 10**30]
@@ -278,6 +278,19 @@ TIFF_CHANGES: list[Callable[[bytearray, Rng], None]] = [
 
 def tiffs(rng: Rng) -> Iterator[Content]:
     bases = tiff_samples()
+    while True:
+        data = bytearray(pick(rng, bases))
+        for _ in range(rng.integers(1, 4)):
+            if directories(data)[1]:
+                pick(rng, TIFF_CHANGES)(data, rng)
+        yield bytes(data)
+
+
+def dngs(rng: Rng) -> Iterator[Content]:
+    bases = [
+        sample_dng(below=False), sample_dng(below=False, packed=True), sample_dng(tile=16, below=False),
+        sample_dng(),
+    ]  # fmt: skip
     while True:
         data = bytearray(pick(rng, bases))
         for _ in range(rng.integers(1, 4)):
@@ -633,7 +646,7 @@ def npys(rng: Rng) -> Iterator[Content]:
 
 
 MAKERS: dict[str, Callable[[Rng], Iterator[Content]]] = {
-    "TIFF": tiffs, "ZARR": zarrs, "JPEG": jpegs, "NPY": npys,
+    "TIFF": tiffs, "ZARR": zarrs, "JPEG": jpegs, "NPY": npys, "DNG": dngs,
 }  # fmt: skip
 
 

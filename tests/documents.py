@@ -12,6 +12,9 @@ import tifffile
 from PIL import Image
 
 from symsmooth.cli import app
+from symsmooth.experiments.sensor import Sensor
+
+from .dngs import dng
 
 ROOT = Path(__file__).parent.parent
 BUILT = ("_build", "gallery", "generated", "backreferences", "reproduction.md")
@@ -91,6 +94,13 @@ def write_samples(folder: Path) -> None:
     photo = data.astronaut()[:64, 180:244]
     grain = np.clip(photo + rng.normal(0, 20, photo.shape), 0, 255).astype(np.uint8)
     Image.fromarray(grain).save(folder / "photo.jpg", quality=95)
+    (folder / "raws").mkdir()
+    mosaic = rng.poisson(np.linspace(20, 300, 96), (96, 96)).astype(np.uint16) + 1024
+    for name in (
+        "IMG.NEF",
+        "raws/b.CR3",
+    ):  # known by what is in them: only cameras write the others
+        (folder / name).write_bytes(dng(mosaic, Sensor(100)))
 
     counts = (100 + 2.2 * rng.poisson(scene / 4) + rng.normal(0, 3.5, scene.shape)).astype(
         np.uint16

@@ -6,6 +6,7 @@ Prints a JSON object a format: the number of files read and refused, and all tha
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import os
@@ -31,6 +32,7 @@ ADDRESSES = 8 * 2**30  # bytes of address space: what claims more must be refuse
 SUFFIXES = {
     **{"PNG": ".png", "PNG16": ".png", "JPEG": ".jpg", "BMP": ".bmp", "WEBP": ".webp"},
     **{"TIFF": ".tif", "TIFF-deflate": ".tif", "OME-TIFF": ".tif", "ImageJ": ".tif"},
+    **{"DNG": ".dng", "DNG-packed": ".dng"},
     **{"FITS": ".fits", "NPY": ".npy", "ZARR": ".zarr", "OME-ZARR": ".zarr"},
 }
 
@@ -62,6 +64,8 @@ def sample(kind: str) -> bytes | dict[str, bytes]:
         fits.HDUList(parts).writeto(buffer)
     elif kind.endswith("ZARR"):
         return sample_store(kind, stack)
+    elif kind.startswith("DNG"):
+        return sample_dng(packed=kind == "DNG-packed")
     else:
         import tifffile
 
@@ -73,6 +77,17 @@ def sample(kind: str) -> bytes | dict[str, bytes]:
         }
         tifffile.imwrite(buffer, stack, **options[kind])
     return buffer.getvalue()
+
+
+def sample_dng(**options: Any) -> bytes:
+    """Return a small mosaic, tiled if it is packed."""
+    from symsmooth.experiments.sensor import Sensor
+
+    dngs = importlib.import_module(f"{__package__}.dngs" if __package__ else "dngs")
+    mosaic = np.random.default_rng(1).integers(900, 9000, (36, 40), dtype=np.uint16)
+    tile = 16 if options.get("packed") else None
+    made: bytes = dngs.dng(mosaic, Sensor(100), **{"tile": tile, **options})
+    return made
 
 
 def sample_store(kind: str, stack: np.ndarray[Any, Any]) -> dict[str, bytes]:
@@ -280,10 +295,15 @@ def _denoise(source: Path, target: Path, way: str, told: list[str]) -> None:
     """Do what the command does to a small file, or, box by box, to a large one."""
     from symsmooth.app import large
     from symsmooth.app.jobs import DenoiseJob
+    from symsmooth.app.raw import is_raw
     from symsmooth.app.run import FileJob, run
-    from symsmooth.methods import UNLISTED
+    from symsmooth.methods import METHODS, UNLISTED
 
-    job = DenoiseJob(UNLISTED["identity"], {}, None, "auto", 1, 0)
+    if is_raw(source):
+        options: dict[str, Any] = {"quality": "preview"}
+        job = DenoiseJob(METHODS["denoise"], options, None, "auto", 1, 0)
+    else:
+        job = DenoiseJob(UNLISTED["identity"], {}, None, "auto", 1, 0)
     large._LARGE = -1 if way == "boxes" else 2**28
     run(FileJob(source, target, job, large.BoxOptions(notify=told.append)))
 

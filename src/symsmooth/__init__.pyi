@@ -11,6 +11,7 @@ from .gsfw.gsfw import GSFWResult, denoise_gsfw, fit_gsfw
 from .methods import METHODS
 from .mixture.gsf import GSFResult, denoise_gsf, fit_gsf
 from .noise import estimate_noise, estimate_sigma
+from .raw.denoise import RawResult, denoise_raw, estimate_raw_noise, fit_denoise_raw
 
 __version__: str
 
@@ -20,6 +21,7 @@ __all__ = [
     "DenoiseResult",
     "GSFResult",
     "GSFWResult",
+    "RawResult",
     "__version__",
     "denoise",
     "denoise_bilateral",
@@ -34,9 +36,12 @@ __all__ = [
     "denoise_nl_bayes",
     "denoise_nlm",
     "denoise_ple",
+    "denoise_raw",
     "estimate_noise",
+    "estimate_raw_noise",
     "estimate_sigma",
     "fit_denoise",
+    "fit_denoise_raw",
     "fit_gsf",
     "fit_gsfw",
     "stop_when",

@@ -145,7 +145,7 @@ def test_pages_larger_than_a_block_are_cut(tmp_path, monkeypatch) -> None:
     how = large.BoxOptions(False, "", stages.append)
     with open_source(tmp_path / "in.tif") as opened:
         large.denoise_boxes(
-            opened, tmp_path / "out.tif", job, lambda stage, *_: stages.append(stage), how
+            opened, tmp_path / "out.tif", job, lambda _, what: stages.append(what), how
         )
     assert {re.sub(": .*", "", stage) for stage in stages} == {f"box {i} of 4" for i in range(1, 5)}
     whole = symsmooth.denoise_nlm(volume, 200.0, window=3, channel_axis=None)

@@ -16,10 +16,8 @@ from typer.testing import CliRunner
 
 import symsmooth
 from symsmooth import cli
-from symsmooth.app import compare as comparing
 from symsmooth.app import jobs, noise_report
 from symsmooth.app.errors import UsageError
-from symsmooth.cli.options import parse_methods
 from symsmooth.io import read_image, write_image
 from symsmooth.noise import Correlated, PoissonGaussian, Uneven, White
 
@@ -182,36 +180,19 @@ def test_compare_takes_a_noise_that_is_asked_for(run: Run, calls: Any) -> None:
     assert "coarse (correlated), " in Path("r.html").read_text("utf-8")
 
 
-def test_compare_with_a_strength_keeps_the_model(calls: Any, tmp_path: Path) -> None:
-    """What the web page's Compare does when its slider is not at 1."""
-    from symsmooth.web.tasks import RunRequest, _tuned
-
-    write_image(tmp_path / "c.png", coarse())
-    asked = parse_methods("denoise,bilateral")
-    tuned = [_tuned(each, RunRequest("denoise", "preview", None, 1.5)) for each in asked]
-    comparing.compare(comparing.CompareJob(tmp_path / "c.png", tuned, workers=1, strength=1.5))
-    ours, other = calls[1], calls[3]
-    assert (ours["sigma"], ours["noise"].kind, ours["strength"]) == (None, "correlated", 1.5)
-    level = symsmooth.estimate_sigma(coarse(), channel_axis=-1)
-    assert other["sigma"] == pytest.approx(1.5 * level)
-
-
 def test_the_web_page_tells_the_same_noise(tmp_path: Path) -> None:
-    from symsmooth.web import html, tasks
-    from symsmooth.web.worker import Reporter
+    from symsmooth.web import bridge
+    from symsmooth.web.settings import Settings
 
     write_image(tmp_path / "c.png", coarse())
-    reporter = Reporter(1, lambda *news: None, set())
-    picture, _ = tasks.look(tmp_path / "c.png", 10**7, reporter)
-    assert picture.found.words in html.noise_of(picture)
-    assert picture.found.words.startswith("coarse (correlated) noise, about ")
-    asked = tasks.RunRequest("denoise", "preview", None, 1.0)
-    (tmp_path / "run").mkdir()
-    outcome = tasks.denoise(picture, asked, 1, tmp_path / "run", reporter)
-    assert picture.found.words in outcome.report.read_text("utf-8")
+    image = read_image(tmp_path / "c.png")
+    model, _ = bridge.noise_of_file(image)
+    told = bridge.tell_noise(model, image, (0.0, 255.0), given=False, assumed=False)
+    assert told["words"].startswith("coarse (correlated) noise, about ")
+    job = bridge.make_job(Settings(quality="preview"), 0.0, 1)
+    bridge.denoise_file(tmp_path / "c.png", tmp_path / "out.png", job, None)
     expected = symsmooth.denoise(coarse(), quality="preview", channel_axis=-1, rng=0)
-    assert outcome.result is not None
-    assert np.array_equal(read_image(outcome.result).pixels, expected)
+    assert np.array_equal(read_image(tmp_path / "out.png").pixels, expected)
 
 
 # --- a level and another noise ----------------------------------------------------------------

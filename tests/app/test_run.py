@@ -134,8 +134,7 @@ def test_progress_of_every_method_in_a_volume(reports, method) -> None:
 
 
 def test_progress_of_blocks(reports, monkeypatch) -> None:
-    for module in ("gsfw.stages", "mixture.gsf"):
-        monkeypatch.setattr(f"symsmooth.{module}._BLOCK_PIXELS", 60 * 60)
+    monkeypatch.setattr(blocks, "BLOCK_PIXELS", 60 * 60)
     for method in (symsmooth.denoise, symsmooth.denoise_gsf):
         reports.clear()
         method(scene((96, 100)), 15.0, progress=lambda *r: reports.append(r))
@@ -159,7 +158,7 @@ def test_progress_of_files(reports, tmp_path, method, axes, shape, part) -> None
 
 def test_progress_of_boxes(reports, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("symsmooth.app.large._LARGE", 0)
-    monkeypatch.setitem(blocks._SIDE, 2, 200)
+    monkeypatch.setattr(blocks, "BLOCK_PIXELS", 200**2)
     tifffile.imwrite(tmp_path / "in.tif", scene((300, 320)), tile=(64, 64))
     job = FileJob(tmp_path / "in.tif", tmp_path / "out.tif", job_of(quality="preview"))
     run(job, lambda *r: reports.append(r))
@@ -217,7 +216,7 @@ def test_a_file_and_its_boxes_give_the_same(tmp_path, monkeypatch, method) -> No
     clean = data.camera()[100:420, 100:420].astype(np.float32)
     noisy = clean + np.random.default_rng(0).normal(0, 20, clean.shape).astype(np.float32)
     tifffile.imwrite(tmp_path / "in.tif", noisy, tile=(64, 64))
-    monkeypatch.setitem(blocks._SIDE, 2, 256)
+    monkeypatch.setattr(blocks, "BLOCK_PIXELS", 256**2)
     results = []
     for limit in (2**28, 0):
         monkeypatch.setattr("symsmooth.app.large._LARGE", limit)

@@ -57,7 +57,7 @@ def test_300_damaged_files(kind: str) -> None:
     check(told, 300)
 
 
-CRAFTED = {"TIFF": 320, "ZARR": 320, "JPEG": 80, "NPY": 80}
+CRAFTED = {"TIFF": 320, "ZARR": 320, "JPEG": 80, "NPY": 80, "DNG": 240}
 
 
 def test_some_files_that_are_crafted_to_harm() -> None:

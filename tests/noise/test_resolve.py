@@ -78,7 +78,7 @@ def test_for_all_blocks_of_a_dask_array(
 ) -> None:
     import dask.array
 
-    monkeypatch.setitem(blocks._SIDE, 2, 128)
+    monkeypatch.setattr(blocks, "BLOCK_PIXELS", 128**2)
     array = dask.array.from_array(np.tile(NOISY, (3, 3)), chunks=80)
     for function in (symsmooth.denoise_nlm, lambda a: symsmooth.denoise(a, quality="preview")):
         estimates.clear()
@@ -90,7 +90,7 @@ def test_for_all_blocks_of_a_dask_array(
 def test_for_all_boxes_of_a_file(
     estimates: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, method: str
 ) -> None:
-    monkeypatch.setitem(blocks._SIDE, 2, 128)
+    monkeypatch.setattr(blocks, "BLOCK_PIXELS", 128**2)
     monkeypatch.setattr("symsmooth.app.large._LARGE", 0)
     np.save(tmp_path / "in.npy", np.tile(NOISY, (2, 2)))
     run("denoise", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--method", method)

@@ -45,7 +45,7 @@ def plan_outputs(
     plan = OutputPlan({}, [])
     taken: set[Path] = set()
     for source, below in found:
-        target = Path(out) / below if is_folder else Path(out)
+        target = Path(out) / raw_to_dng(below) if is_folder else Path(out)
         if source in plan.targets:
             continue
         if target in taken:
@@ -67,6 +67,13 @@ def plan_outputs(
         except OSError as error:
             raise UsageError(f"-o {out} cannot be made: {error.strerror}") from error
     return plan
+
+
+def raw_to_dng(name: Path) -> Path:
+    """Return the name of an output: that of the input, but only cameras write their raw formats."""
+    from ..io.formats import is_raw_name
+
+    return name.with_suffix(".dng") if is_raw_name(name) else name
 
 
 def is_folder_name(out: str) -> bool:

@@ -79,10 +79,7 @@ def describe(path: Path, pixels: Any, part: str) -> str:
 
 @dataclass(frozen=True)
 class CompareJob:
-    """Methods on one picture, each as `symsmooth denoise` runs it, side by side on a page.
-
-    ``strength`` multiplies the level that a method is told of; one that has such an option has its own.
-    """
+    """Methods on one picture, each as `symsmooth denoise` runs it, side by side on a page."""
 
     source: Path
     choices: Sequence[MethodChoice]
@@ -92,7 +89,6 @@ class CompareJob:
     piece: int | None = None  # which slice of a stack
     workers: int | None = None
     seed: int = 0
-    strength: float = 1.0
 
 
 def compare(job: CompareJob, progress: Progress | None = None) -> jobs.Page:
@@ -117,7 +113,7 @@ def compare(job: CompareJob, progress: Progress | None = None) -> jobs.Page:
     for number, (each, own) in enumerate(zip(job.choices, each_job, strict=True)):
         start = _LOOKING + number * share
         callback = part_of(progress, start, start + share, f"{each.label}: ")
-        results.append(_run_choice(each, own, pixels, estimator, job.strength, callback))
+        results.append(_run_choice(each, own, pixels, estimator, callback))
     facts = page_facts(describe(job.source, pixels, part), words.words, job.seed)
     if job.reference is not None:
         facts["Reference"] = job.reference.name
@@ -157,16 +153,13 @@ def page_facts(picture: str, noise: str, seed: int) -> dict[str, str]:
 
 def _run_choice(
     choice: MethodChoice, job: jobs.DenoiseJob, pixels: Any, estimator: NoiseEstimator,
-    strength: float, progress: Progress | None,
+    progress: Progress | None,
 ) -> Result:  # fmt: skip
     """Run one method as `symsmooth denoise` does, and take its time."""
-    from ..noise import White
     from ..reports.compare import Result
 
     noise, axis = job.find_noise(estimator), job.channel_axis
     assert axis != "auto"
-    if strength != 1.0 and "strength" not in choice.options and isinstance(noise, White):
-        noise = White(strength * noise.sigma)
     with suppress(ValueError):  # so that loading does not count
         small, callback = pixels[:_WARM_UP, :_WARM_UP], part_of(progress, 0.0, _WARM_UP_TIME)
         jobs.apply(job, small, axis, noise, callback)

@@ -39,6 +39,7 @@ class DenoiseJob:
     seed: int
     third: Third = "auto"
     noise_region: Region | None = None  # x, y, width, height of flat ground
+    linear: bool = False  # a raw file that is developed gets no tone curve
 
     def __post_init__(self) -> None:
         from ..noise.resolve import check_one_noise
@@ -284,6 +285,8 @@ def open_file(source: Path, channel_axis: ChannelAxis) -> list[ImageFile]:
     from ..io import FileError, read_images
 
     images = read_images(source)
+    if "raw" in images[0].details:
+        raise FileError(f"{source}: is a raw mosaic; denoise it to a .tif, which develops it")
     if channel_axis == "auto":
         return images
     for image in images:

@@ -14,6 +14,7 @@ from .compare import CompareJob, compare
 from .explain import ExplainJob, explain
 from .jobs import DenoiseJob, Outcome, Page, denoise_file
 from .large import BoxOptions, denoise_boxes, open_large
+from .raw import denoise_raw_file, is_raw
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ def run(job: Job, progress: Progress | None = None) -> Outcome | Page | Results:
 
 
 def _denoise(job: FileJob, progress: Progress | None) -> Outcome:
+    if is_raw(job.source):
+        return denoise_raw_file(job.source, job.target, job.how, progress)
     with open_large(job.source, job.target, job.boxes.scheduler) as opened:
         if opened is None:
             return denoise_file(job.source, job.target, job.how, progress)

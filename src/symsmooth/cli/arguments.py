@@ -37,6 +37,9 @@ Slices = Annotated[
     bool, typer.Option("--slices", help="A volume is a stack: denoise it slice by slice.")
 ]
 Time = Annotated[bool, typer.Option("--time", help="Time is the third dimension of a series.")]
+Linear = Annotated[
+    bool, typer.Option("--linear", help="A raw file developed to TIFF: linear light, not sRGB.")
+]
 Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Files at a time.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print errors only.")]
 Resume = Annotated[

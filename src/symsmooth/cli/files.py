@@ -15,7 +15,8 @@ import typer
 
 from ..app import batch, jobs
 from ..app.large import BoxOptions
-from ..app.noise_report import describe, value_range
+from ..app.noise_report import NoiseDescription, describe, value_range
+from ..app.raw import is_raw, raw_noise
 from ..app.run import BatchJob, run
 from .arguments import (
     AsJson,
@@ -23,6 +24,7 @@ from .arguments import (
     Format,
     Inputs,
     Jobs,
+    Linear,
     MethodName,
     NoiseFrom,
     Out,
@@ -75,6 +77,7 @@ def denoise(
     slices: Slices = False,
     time: Time = False,
     format: Format = "",
+    linear: Linear = False,
     n_jobs: Jobs = 1,
     workers: Workers = None,
     seed: Seed = 0,
@@ -99,7 +102,7 @@ def denoise(
         options = parse_options(chosen, given_options(context) | unknown)
         third = parse_third_axis(volume, slices, time)
         region = parse_region(noise_from)
-        how = jobs.DenoiseJob(chosen, options, sigma, axis, workers, seed, third, region)
+        how = jobs.DenoiseJob(chosen, options, sigma, axis, workers, seed, third, region, linear)
         with opened_streams(names, out, format) as streams:
             plan = batch.plan_outputs(streams.names, streams.out, overwrite, resume)
             printing = _Printing(as_json, quiet, verbose, streams)
@@ -157,6 +160,8 @@ def noise(
         axis = parse_channel_axis(channel_axis)
 
         def answer(source: Path) -> list[str]:
+            if is_raw(source):
+                return [_told_noise(source, *raw_noise(source), as_json, verbose)]
             images = jobs.open_file(source, axis)
             return [_noise_line(source, image, as_json, verbose) for image in images]
 
@@ -174,6 +179,16 @@ def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) ->
     model = resolve(jobs.noise_estimator(image, stack))
     pixels = jobs.middle_slice(image, stack)
     found = describe(model, pixels, span, given=False, assumed=False)
+    return _told_noise(source, image, found, as_json, verbose)
+
+
+def _told_noise(
+    source: Path, image: ImageFile, found: NoiseDescription, as_json: bool, verbose: bool
+) -> str:
+    """Return the line, or JSON, about one image and its noise."""
+    from ..io.stacks import cut
+
+    span = image.details["raw"].span if "raw" in image.details else value_range(image.pixels)
     percent = 100 * found.level / span if span else 0.0
     if as_json:
         facts = {
@@ -187,7 +202,7 @@ def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) ->
     detail = f" [{found.detail}]" if verbose else ""
     reasons = found.fields.get("reasons")
     why = f": {'; '.join(reasons)}" if isinstance(reasons, list) else ""
-    size = jobs.describe_size(image, stack)
+    size = jobs.describe_size(image, cut(image))
     return f"{source}: {size}, {found.words} ({percent:.3g} %){detail}{why}"
 
 

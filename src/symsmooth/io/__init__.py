@@ -2,8 +2,8 @@
 
 - ``files``: whole files; ``formats``: which format a file has, and who reads and writes it;
 - one module a format, each with ``read``, ``check_supported`` and ``write``: ``pillow`` (PNG, JPEG, BMP,
-  WebP, with ``png``, ``jpeg`` and ``ifd`` below it), ``tiff`` (with ``segments``), ``fits``, ``zarr`` and
-  ``npy``;
+  WebP, with ``png``, ``jpeg`` and ``ifd`` below it), ``tiff`` (with ``segments``), ``fits``, ``zarr``,
+  ``npy``, ``dng`` (with ``dng_new``) and ``camera_raw`` (read only);
 - ``stacks`` cuts an image of many axes into the pictures and volumes that can be denoised;
 - ``regions`` reads (``sources``) and writes (``targets``) what does not fit into memory, box by box;
 - ``limits`` checks what a file says of itself before anything is allocated for it.

@@ -31,7 +31,7 @@ def read_images(path: str | os.PathLike[str]) -> list[ImageFile]:
     Parameters
     ----------
     path : path
-        A PNG, JPEG, BMP, WebP, TIFF, FITS or .npy file, or a Zarr folder.
+        A PNG, JPEG, BMP, WebP, TIFF, FITS, .npy, DNG or raw file of a camera, or a Zarr folder.
 
     Returns
     -------

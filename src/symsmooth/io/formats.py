@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import os
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from .base import FileError
+from .ifd import first_directory, read_values
 
 _MODULES = {
     "PNG": "pillow",
@@ -19,6 +20,8 @@ _MODULES = {
     "FITS": "fits",
     "ZARR": "zarr",
     "NPY": "npy",
+    "DNG": "dng",
+    "RAW": "camera_raw",
 }
 _SUFFIXES = {
     ".png": "PNG",
@@ -33,6 +36,7 @@ _SUFFIXES = {
     ".fts": "FITS",
     ".zarr": "ZARR",
     ".npy": "NPY",
+    ".dng": "DNG",
 }
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "PNG"),
@@ -46,8 +50,20 @@ _SIGNATURES = (
     (b"SIMPLE  =", "FITS"),
     (b"\x93NUMPY", "NPY"),
 )
+RAW = ("DNG", "RAW")  # mosaics that have yet to be developed
+_RAW_SIGNATURES = (b"FUJIFILMCCD-RAW", b"IIU\0", b"IIRO", b"IIRS", b"MMOR", b"FOVb", b"\0MRM")
+_RAW_SUFFIXES = {
+    *(".3fr", ".arw", ".cr2", ".cr3", ".dcr", ".erf", ".fff", ".iiq", ".kdc", ".mef", ".mos"),
+    *(".mrw", ".nef", ".nrw", ".orf", ".pef", ".raf", ".raw", ".rw2", ".rwl", ".sr2", ".srf"),
+    *(".srw", ".x3f"),
+}  # of cameras; many are TIFF files inside and known by their name only
+_DNG_VERSION = 50706
 _IN_ZARR = ("zarr.json", ".zarray", ".zgroup")
-_EXTRAS = {"astropy": "fits", "zarr": "dask"}  # what must be installed for some formats
+_EXTRAS = {
+    "astropy": "fits",
+    "zarr": "dask",
+    "rawpy": "raw",
+}  # what must be installed for some formats
 
 
 def detect_format(file: Path, handle: BinaryIO | None = None) -> str:
@@ -64,11 +80,26 @@ def detect_format(file: Path, handle: BinaryIO | None = None) -> str:
     with nullcontext(handle) if handle is not None else open(file, "rb") as opened:
         start = opened.read(16)
         opened.seek(0)
+    if start.startswith(_RAW_SIGNATURES) or start[4:11] == b"ftypcrx":
+        return "RAW"
     for signature, format in _SIGNATURES:
         if start.startswith(signature):
-            return format
-    known = "PNG, JPEG, BMP, WebP, TIFF, FITS, Zarr or .npy"
+            return _kind_of_tiff(file) if format == "TIFF" else format
+    known = "PNG, JPEG, BMP, WebP, TIFF, FITS, Zarr, .npy, DNG or a camera's RAW"
     raise FileError("is empty" if not start else f"is not {known}; convert it to one of these")
+
+
+def _kind_of_tiff(file: Path) -> str:
+    """Return DNG for a TIFF that says so, RAW for one that is named like a camera's."""
+    with open(file, "rb") as handle, suppress(Exception):  # what is damaged is seen to later
+        if _DNG_VERSION in read_values(handle, first_directory(handle), largest=64):
+            return "DNG"
+    return "RAW" if is_raw_name(file) else "TIFF"
+
+
+def is_raw_name(path: str | os.PathLike[str]) -> bool:
+    """Whether a name is that of a camera's raw file other than DNG."""
+    return Path(path).suffix.lower() in _RAW_SUFFIXES
 
 
 def is_zarr(folder: Path) -> bool:
@@ -81,6 +112,8 @@ def format_of(path: str | os.PathLike[str]) -> str:
     suffix = Path(path).suffix
     format = _SUFFIXES.get(suffix.lower())
     if format is None:
+        if is_raw_name(path):
+            raise FileError(f"cannot write {suffix!r}, which only cameras do; use .dng")
         raise FileError(
             f"cannot write {suffix or 'a name without ending'!r}; use one of {', '.join(_SUFFIXES)}"
         )

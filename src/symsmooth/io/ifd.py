@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -23,6 +23,7 @@ _SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8
 _PLACES = {4: "I", 13: "I", 16: "Q", 18: "Q"}  # types that hold offsets
 _MAX_DIRECTORIES = 250_000
 _MAX_KINDS = 250
+Entry = tuple[int, int, int, bytes]  # tag, type, count, value or where it is
 _OF_LAYOUT = (256, 257, 258, 259, 262, 277, 278, 284, 317, 322, 323, 339, 32997, 32998)
 
 
@@ -65,26 +66,101 @@ def add_software(handle: BinaryIO, note: str) -> None:
         Follows what the tag says already, after a semicolon.
     """
     layout, at = _first_directory(handle)
-    entries, following = _read_directory(handle, layout, at)
+    entries, _ = _read_directory(handle, layout, at)
     old = next((entry for entry in entries if entry[0] == SOFTWARE), None)
     said = _text(handle, layout, old) if old else b""
     told = note.encode("ascii", "replace")
     if said.endswith(told):
         return
     text = (said + b"; " + told if said else told) + b"\0"
-    entry = (SOFTWARE, _ASCII, len(text), _store(handle, layout, text))
-    packed = struct.pack(layout.entry, *entry)
-    if old:
-        start = at + struct.calcsize(layout.number)
-        handle.seek(start + entries.index(old) * struct.calcsize(layout.entry))
-        handle.write(packed)
+    put_value(handle, SOFTWARE, (_ASCII, len(text), text))
+
+
+Value = tuple[int, int, bytes]  # type, count, bytes in the file's order
+
+
+def first_directory(handle: BinaryIO) -> int:
+    """Return where the first directory of a TIFF is."""
+    return _first_directory(handle)[1]
+
+
+def read_values(handle: BinaryIO, at: int, largest: int = 2**24) -> dict[int, Value]:
+    """Return the tags of a directory with their values as they are stored; huge ones are left out."""
+    layout, _ = _first_directory(handle)
+    found = {}
+    for tag, kind, count, value in _read_directory(handle, layout, at)[0]:
+        size = count * _SIZES.get(kind, 1)
+        if size > largest:
+            continue
+        if size > layout.room:
+            handle.seek(struct.unpack(layout.offset, value)[0])
+            value = handle.read(size)
+        if len(value) >= size:
+            found[tag] = kind, count, value[:size]
+    return found
+
+
+def place_of(handle: BinaryIO, at: int, tag: int) -> int:
+    """Return the offset that a directory has for the value of a tag that does not fit into it."""
+    layout, _ = _first_directory(handle)
+    entries = _read_directory(handle, layout, at)[0]
+    return int(struct.unpack(layout.offset, next(e[3] for e in entries if e[0] == tag))[0])
+
+
+def replace_values(handle: BinaryIO, at: int, changed: Mapping[int, Value | None]) -> None:
+    """Give tags of a directory other values, or take them out of it (None); others stay.
+
+    The directory stays where it is: tags that it does not have are not added.
+    """
+    layout, _ = _first_directory(handle)
+    entries, following = _read_directory(handle, layout, at)
+    kept = []
+    for entry in entries:
+        new = changed.get(entry[0], entry)
+        if new is None:
+            continue
+        if len(new) == 3:
+            kind, count, value = new
+            new = entry[0], kind, count, _store(handle, layout, value)
+        kept.append(new)
+    _write_directory(handle, layout, at, kept, following)
+
+
+def put_value(handle: BinaryIO, tag: int, value: Value) -> None:
+    """Give a tag of the first directory a value; a directory that grows for it moves to the end."""
+    layout, at = _first_directory(handle)
+    entries, following = _read_directory(handle, layout, at)
+    if any(entry[0] == tag for entry in entries):
+        replace_values(handle, at, {tag: value})
         return
-    entries = sorted([*entries, entry], key=lambda e: e[0])
-    directory = struct.pack(layout.number, len(entries))
-    directory += b"".join(struct.pack(layout.entry, *e) for e in entries) + following
-    moved = _append(handle, layout, directory)
+    kind, count, stored = value
+    entries = sorted([*entries, (tag, kind, count, _store(handle, layout, stored))])
+    place = _append(handle, layout, b"")
+    _write_directory(handle, layout, struct.unpack(layout.offset, place)[0], entries, following)
     handle.seek(8 if layout.big else 4)
-    handle.write(moved)
+    handle.write(place)
+
+
+def append_directory(handle: BinaryIO, values: Mapping[int, Value]) -> int:
+    """Write a directory at the end and return where it is; nothing refers to it yet."""
+    layout, _ = _first_directory(handle)
+    entries = [
+        (tag, kind, count, _store(handle, layout, value))
+        for tag, (kind, count, value) in sorted(values.items())
+    ]
+    place = _append(handle, layout, b"")
+    at = int(struct.unpack(layout.offset, place)[0])
+    _write_directory(handle, layout, at, entries, b"\0" * layout.room)
+    return at
+
+
+def _write_directory(
+    handle: BinaryIO, layout: Layout, at: int, entries: list[Entry], following: bytes
+) -> None:
+    directory = struct.pack(layout.number, len(entries))
+    directory += b"".join(struct.pack(layout.entry, *entry) for entry in entries) + following
+    handle.seek(at)
+    handle.write(directory)
 
 
 def exif_with_software(exif: bytes | None, note: str) -> bytes | None:
@@ -106,9 +182,6 @@ def _first_directory(handle: BinaryIO) -> tuple[Layout, int]:
     layout = Layout(order, big)
     where = start[8:16] if big else start[4:8]
     return layout, struct.unpack(layout.offset, where)[0]
-
-
-Entry = tuple[int, int, int, bytes]
 
 
 def check_directories(handle: BinaryIO) -> int:

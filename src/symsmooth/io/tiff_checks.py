@@ -6,7 +6,7 @@ import importlib.util
 import lzma
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -71,8 +71,14 @@ def _claimed_planes(attributes: Mapping[str, str]) -> int:
 def checked_series(tiff: tifffile.TiffFile, *, whole: bool = True) -> list[Any]:
     """Return the images of a file, all of whose claims are possible."""
     found = whole_series(tiff)
-    size = tiff.filehandle.size
     levels = [level for series in found for level in series.levels]
+    check_levels(levels, tiff.filehandle, whole=whole)
+    return found
+
+
+def check_levels(levels: Sequence[Any], handle: Any, *, whole: bool = True) -> None:
+    """Refuse images of a file whose claims are not possible."""
+    size = handle.size
     for level in levels:
         if int(level.keyframe.planarconfig) not in PLANAR:
             raise FileError("says nothing known of how its samples are stored: damaged")
@@ -80,8 +86,7 @@ def checked_series(tiff: tifffile.TiffFile, *, whole: bool = True) -> list[Any]:
         _check_pages(level, size)
     check_declared_size(sum(level.nbytes for level in levels), size, whole=whole)
     for level in levels:
-        _check_segments(level, tiff.filehandle)
-    return found
+        _check_segments(level, handle)
 
 
 def whole_series(tiff: tifffile.TiffFile) -> list[Any]:

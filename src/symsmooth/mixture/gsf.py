@@ -39,8 +39,7 @@ _MIN_STEPS, _MAX_STEPS, _STEPS_PER_DENSITY = 6, 15, 0.15
 # Halo of blocks in h_s, by the number of dimensions.  What is 3 h_s away has the weight exp(-4.5); in a
 # volume, where such halos would have more than twice the voxels of their block, half of that must do.
 _HALO = {2: 3.0, 3: 1.5}
-# Shares of the time that is left, for the progress callback: k, pass 1, its EM, EM of pass 2.
-_CHOOSING, _FIRST_PASS, _CLUSTERING, _REFINING = 0.3, 0.5, 0.8, 0.5
+_CHOOSING, _FIRST_PASS, _CLUSTERING, _REFINING = 0.3, 0.5, 0.8, 0.5  # shares of time, for progress
 
 
 @dataclass(frozen=True)

@@ -231,6 +231,12 @@ def fit_line(levels: Array, variances: Array, *zeros: float) -> tuple[float, flo
     return gain, offset
 
 
+def fit_free_line(levels: Array, variances: Array) -> tuple[float, float]:
+    """Fit variance = gain * level + offset robustly, with no simpler law in mind."""
+    (gain, offset), _ = _fit_robustly(_line(levels), variances)
+    return gain, offset
+
+
 def evidence_of_growth(levels: Array, variances: Array, zero: float) -> float:
     """Return how much likelier a growing variance is than a constant one (twice the log-likelihood)."""
     _, line = _fit_robustly(_line(levels), variances)

@@ -79,12 +79,6 @@ def compare_page(found: Comparison, progress: Progress | None = None) -> str:
     return page(f"{found.name}, denoised", _lead(found), sections, foot=_foot())
 
 
-def look_page(found: Comparison, title: str, progress: Progress | None = None) -> str:
-    """Return the pictures alone, before there is more to tell; there may be no result yet."""
-    pictures, _ = _pictures(found, _range(found), title, progress)
-    return page(f"{found.name}, {title}", None, [Section("pictures", "Look", pictures)])
-
-
 def _range(found: Comparison) -> Range:
     return found.shown or display_range(found.noisy if found.reference is None else found.reference)
 

@@ -1,0 +1,167 @@
+"""Raw files: a mosaic is denoised as one, and written as a DNG or developed."""
+
+from __future__ import annotations
+
+import io
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.parallel import Progress, part_of
+from .errors import UsageError
+from .jobs import DenoiseJob, Outcome
+from .noise_report import NoiseDescription, describe
+
+if TYPE_CHECKING:
+    from ..io import ImageFile
+    from ..io.dng import RawInfo
+    from ..noise import NoiseModel
+
+_WRITING = 0.95  # where that begins, for the progress callback
+_OPTIONS = ("quality", "strength")  # of denoise that make sense here
+
+
+def is_raw(source: Path) -> bool:
+    """Whether a file is a mosaic that has yet to be developed; False for what cannot be opened."""
+    from ..io import FileError
+    from ..io.formats import RAW, detect_format
+
+    try:
+        return detect_format(source) in RAW
+    except (FileError, OSError):
+        return False
+
+
+def denoise_raw_file(
+    source: Path, target: Path, job: DenoiseJob, progress: Progress | None
+) -> Outcome:
+    """Read a raw file, denoise its mosaic, write a DNG or the developed picture."""
+    from .. import __version__
+    from ..io import check_writable, read_images, write_images
+    from ..io.formats import format_of
+    from ..io.stacks import cut
+
+    start = time.perf_counter()
+    _check(job)
+    image = read_images(source)[0]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    as_dng = format_of(target) == "DNG"
+    check_writable(target, image if as_dng else _developed_like(image))
+    done = _denoise(image, job, part_of(progress, 0.0, _WRITING))
+    note = f"symsmooth {__version__}: raw, {done.noise.words}"
+    written = done.image if as_dng else _develop(done.image, job.linear)
+    write_images(target, [written], note)
+    if progress is not None:
+        progress(1.0, "done")
+    chosen = {name: value for name, value in job.options.items() if name in _OPTIONS}
+    seconds = time.perf_counter() - start
+    return Outcome(
+        source,
+        target,
+        image,
+        cut(image),
+        1,
+        job,
+        done.noise,
+        {**chosen, **done.learned},
+        [],
+        seconds,
+    )
+
+
+def raw_noise(source: Path) -> tuple[ImageFile, NoiseDescription]:
+    """Say what noise a raw file has."""
+    from ..io import read_images
+    from ..raw.denoise import estimate_raw_noise
+
+    image = read_images(source)[0]
+    info: RawInfo = image.details["raw"]
+    pixels = image.pixels[info.area]
+    if info.pattern is None:
+        from ..noise import estimate_noise
+
+        return image, _describe(estimate_noise(pixels, channel_axis=-1), image)
+    return image, _describe(estimate_raw_noise(pixels, info.pattern, info.black, info.white), image)
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A denoised raw image, the noise it had, and what was found in it."""
+
+    image: ImageFile
+    noise: NoiseDescription
+    learned: dict[str, object]
+
+
+def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> _Done:
+    """Denoise what sees light; the rest of the sensor stays as it is."""
+    info: RawInfo = image.details["raw"]
+    pixels = image.pixels[info.area]
+    options: dict[str, Any] = {k: v for k, v in job.options.items() if k in _OPTIONS}
+    options |= {"rng": job.seed, "workers": job.workers, "progress": progress}
+    learned: dict[str, object] = {}
+    model: NoiseModel
+    if info.pattern is None:
+        from ..gsfw.denoise import fit_denoise
+
+        linear = fit_denoise(pixels, channel_axis=-1, tone="linear", **options)
+        result, model = linear.image, linear.noise
+        clipped = pixels >= info.white
+        result[clipped] = pixels[clipped]
+    else:
+        from ..raw.denoise import fit_denoise_raw
+
+        found = fit_denoise_raw(pixels, info.pattern, info.black, info.white, **options)
+        result, model = found.image, found.noise
+        learned = {"hot_pixels": found.n_defects} if found.n_defects else {}
+    denoised = image.pixels.copy()
+    denoised[info.area] = result
+    return _Done(replace(image, pixels=denoised), _describe(model, image), learned)
+
+
+def _describe(model: NoiseModel, image: ImageFile) -> NoiseDescription:
+    """Say in words what noise a mosaic has; a sensor's law is about the light above its black."""
+    info: RawInfo = image.details["raw"]
+    black = float(info.black.mean())
+    offset = 0.0 if info.pattern is None else black
+    sample = image.pixels[info.area][::7, ::7].astype(float) - offset
+    return describe(model, sample, info.white - black, given=False, assumed=False)
+
+
+def _develop(image: ImageFile, linear: bool) -> ImageFile:
+    """Return the developed picture of a raw image, by way of a DNG in memory."""
+    from ..io import ImageFile
+    from ..io.formats import module_of
+
+    dng = io.BytesIO()
+    module_of("DNG").write(dng, [image], "DNG", "")
+    dng.seek(0)
+    return ImageFile(module_of("RAW").develop(dng, linear), 2, None, "")
+
+
+def _developed_like(image: ImageFile) -> ImageFile:
+    """Return what a developed picture will be like; rawpy must be there to develop."""
+    import numpy as np
+
+    from ..io import FileError, ImageFile
+    from ..io.formats import module_of
+
+    try:
+        module_of("RAW")
+    except FileError as error:
+        raise UsageError(f"to develop a raw file: {error}; or write a .dng") from error
+    return ImageFile(np.broadcast_to(np.zeros((), np.uint16), (*image.spatial, 3)), 2, None, "")
+
+
+def _check(job: DenoiseJob) -> None:
+    """Refuse what makes no sense for a mosaic."""
+    from ..methods import DEFAULT
+
+    if job.method.name != DEFAULT:
+        raise UsageError(f"raw files are denoised by {DEFAULT} alone; leave out --method")
+    if job.sigma is not None or job.noise_region is not None or "noise" in job.options:
+        raise UsageError(
+            "the noise of a raw file is that of its sensor, which is measured; "
+            "give --strength to remove more or less of it"
+        )

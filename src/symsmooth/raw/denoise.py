@@ -1,0 +1,294 @@
+"""Denoise a raw mosaic before it is developed: there noise is white, and its law is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..core.image import Array, Float, Picture, open_image
+from ..core.options import check_strength, make_rng
+from ..core.parallel import Pool, Progress
+from ..gsfw.presets import PRESETS, Quality
+from ..gsfw.stages import run_gsfw
+from ..noise.signal import PoissonGaussian
+from .colour import find_colour
+from .defects import fill_from_neighbours, find_defects, find_highlights
+from .mosaic import parse_pattern, sites
+from .noise import fit_sensor_noise, stabilise, undo_stabilise
+from .phases import denoise_by_phase
+
+_COLOUR_TIME = 0.25  # of all, for the progress callback
+_SMALLEST = 32  # pixels a side of a mosaic that is looked at in two ways
+
+
+@dataclass(frozen=True)
+class RawResult:
+    """What :func:`denoise_raw` found.
+
+    Attributes
+    ----------
+    image : ndarray
+        The denoised mosaic, with the input's dtype.
+    noise : PoissonGaussian
+        The noise that was removed, for red, green and blue: variance gain * light + offset, light being
+        what a pixel is above its black.
+    n_defects : int
+        Hot and dead pixels that were replaced.
+    n_highlights : int
+        Clipped pixels that were left as they are.
+    """
+
+    image: Array
+    noise: PoissonGaussian
+    n_defects: int
+    n_highlights: int
+
+
+def denoise_raw(
+    mosaic: ArrayLike,
+    pattern: str | ArrayLike,
+    black: float | ArrayLike = 0.0,
+    white: float | None = None,
+    *,
+    quality: Quality = "balanced",
+    noise: PoissonGaussian | None = None,
+    strength: float = 1.0,
+    mask: ArrayLike | None = None,
+    rng: int | np.random.Generator | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Array:
+    """Denoise a raw mosaic, one colour a pixel, as it comes from a sensor.
+
+    Parameters
+    ----------
+    mosaic : array_like
+        2-D, any real dtype but bool, linear in light.
+    pattern : str or array_like
+        Which colour each pixel sees: "RGGB", "BGGR", "GRBG", "GBRG", "X-Trans", or the tile that repeats,
+        in rows of letters ("RG/GB") or of 0, 1, 2 for red, green, blue.
+    black : float or array_like
+        The pixel without light; an array (rows, columns) is a tile that repeats.
+    white : float or None
+        Where pixels clip; None: at the largest of the dtype, floats nowhere.
+    quality : {"preview", "fast", "balanced", "best"}
+        How much time to spend.
+    noise : PoissonGaussian or None
+        Variance gain * light + offset, light being what a pixel is above its black, of red, green, blue
+        or of all (one channel); None estimates it (:func:`estimate_raw_noise`).
+    strength : float
+        Multiplies the noise level, 0.01 to 100: above 1 for a smoother picture, below 1 for more detail.
+    mask : array_like of bool or None
+        True where a pixel is missing; non-finite pixels are missing too.
+    rng : int, Generator or None
+        Seed; the same seed gives the same bits.
+    workers : int or None
+        Threads; None takes all cores.
+    progress : callable or None
+        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
+
+    Returns
+    -------
+    ndarray
+        Same shape and dtype as the mosaic.
+
+    Notes
+    -----
+    Noise is made white with variance 1 (generalised Anscombe transform, for each colour), what colour adds
+    to each pixel is taken off, GSF-W (:func:`denoise_gsfw`) removes the noise of the grey picture that is
+    left, and all is undone, without bias.  A Bayer mosaic is also denoised by patches of the mosaic itself
+    ("balanced" and "best"), and the mean of both is taken.  Hot and dead pixels are missing pixels;
+    highlights that are clipped are known to be white, and stay so.
+
+    Examples
+    --------
+    >>> import numpy as np, symsmooth
+    >>> noisy = np.random.default_rng(0).poisson(100.0, (64, 64)).astype(np.uint16)
+    >>> bool(symsmooth.denoise_raw(noisy, "RGGB").std() < 4.0)
+    True
+    """
+    return fit_denoise_raw(
+        mosaic,
+        pattern,
+        black,
+        white,
+        quality=quality,
+        noise=noise,
+        strength=strength,
+        mask=mask,
+        rng=rng,
+        workers=workers,
+        progress=progress,
+    ).image
+
+
+def fit_denoise_raw(
+    mosaic: ArrayLike,
+    pattern: str | ArrayLike,
+    black: float | ArrayLike = 0.0,
+    white: float | None = None,
+    *,
+    quality: Quality = "balanced",
+    noise: PoissonGaussian | None = None,
+    strength: float = 1.0,
+    mask: ArrayLike | None = None,
+    rng: int | np.random.Generator | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> RawResult:
+    """Denoise as :func:`denoise_raw` does (same parameters) and return what was found."""
+    check_strength(strength)
+    _check_quality(quality)
+    exposure = _expose(mosaic, pattern, black, white, mask)
+    generator = make_rng(rng)
+    given = exposure.estimate() if noise is None else _for_colours(noise)
+    stabilised = stabilise(exposure.light, exposure.tile, given)
+    defects = find_defects(stabilised, exposure.tile)
+    missing = exposure.picture.mask
+    holes = defects if missing is None else defects | missing
+    stabilised = fill_from_neighbours(stabilised, holes, exposure.tile)
+    with Pool(workers, progress) as pool:
+        denoised = _remove_noise(stabilised, exposure, strength, quality, generator, pool)
+    light = undo_stabilise(denoised, exposure.tile, given)
+    del denoised, stabilised
+    return RawResult(
+        exposure.restore(light, defects), given, int(defects.sum()), int(exposure.highlights.sum())
+    )
+
+
+def estimate_raw_noise(
+    mosaic: ArrayLike,
+    pattern: str | ArrayLike,
+    black: float | ArrayLike = 0.0,
+    white: float | None = None,
+    *,
+    mask: ArrayLike | None = None,
+) -> PoissonGaussian:
+    """Estimate the noise of a raw mosaic; parameters as for :func:`denoise_raw`.
+
+    Returns
+    -------
+    PoissonGaussian
+        Variance gain * light + offset of red, green and blue, light being what a pixel is above its black.
+
+    Examples
+    --------
+    >>> import numpy as np, symsmooth
+    >>> noisy = np.random.default_rng(0).poisson(np.linspace(10, 200, 256), (256, 256))
+    >>> gain = symsmooth.estimate_raw_noise(noisy, "RGGB").gain[0]
+    >>> bool(0.9 < gain < 1.1)
+    True
+    """
+    return _expose(mosaic, pattern, black, white, mask).estimate()
+
+
+@dataclass(frozen=True)
+class _Exposure:
+    """A mosaic: its pattern, its light (pixels above black), and where it clips."""
+
+    picture: Picture
+    tile: Array
+    light: Float
+    clipped: Array
+    highlights: Array
+
+    def estimate(self) -> PoissonGaussian:
+        """Return the noise."""
+        excluded = self.clipped if self.picture.mask is None else self.clipped | self.picture.mask
+        return fit_sensor_noise(self.light, self.tile, excluded)
+
+    def restore(self, light: Float, defects: Array) -> Array:
+        """Return denoised light as a mosaic of the dtype that came; what clips stays as it is."""
+        picture = self.picture
+        light -= self.light
+        light[self.highlights & ~defects] = 0.0
+        light /= np.float32(picture.scale)
+        return picture.restore(picture.noisy + light[..., np.newaxis])
+
+
+def _expose(
+    mosaic: ArrayLike,
+    pattern: str | ArrayLike,
+    black: float | ArrayLike,
+    white: float | None,
+    mask: ArrayLike | None,
+) -> _Exposure:
+    """Check a mosaic and what is said of it; take its black off."""
+    tile = parse_pattern(pattern)
+    picture = open_image(mosaic, None, mask)
+    if len(picture.spatial) != 2:
+        raise ValueError(f"mosaic must be 2-D, got shape {picture.spatial}; give each by itself")
+    raw = picture.original[..., 0]
+    light = _in_light(picture, black)
+    clipped = np.zeros(raw.shape, bool)
+    if white is None and raw.dtype.kind in "ui":
+        white = float(np.iinfo(raw.dtype).max)
+    if white is not None:
+        if not float(white) > float(np.max(black)):
+            raise ValueError(f"white must be above black, got white {white} and black {black!r}")
+        clipped = raw >= white
+    return _Exposure(picture, tile, light, clipped, find_highlights(clipped, tile))
+
+
+def _in_light(picture: Picture, black: float | ArrayLike) -> Float:
+    """Return pixels less their black, float32."""
+    level = np.atleast_2d(np.asarray(black, np.float64))
+    if level.ndim != 2 or level.size == 0 or not np.isfinite(level).all():
+        raise ValueError(f"black must be a number or a tile (rows, columns) of them, got {black!r}")
+    light = picture.noisy[..., 0] * np.float32(picture.scale)
+    light += np.float32(picture.offset - level[0, 0])
+    for number, (_, site) in enumerate(sites(level.astype(np.int64))):
+        light[site] -= np.float32(level.flat[number] - level[0, 0])
+    return light
+
+
+def _remove_noise(
+    stabilised: Float,
+    exposure: _Exposure,
+    strength: float,
+    quality: Quality,
+    rng: np.random.Generator,
+    pool: Pool,
+) -> Float:
+    """Remove noise of variance 1 from a mosaic without holes."""
+    pilot: Quality = "preview" if quality in ("preview", "fast") else "fast"
+    second = _wants_second_opinion(exposure, quality)
+    with pool.part(_COLOUR_TIME, "colour"):
+        colour = find_colour(stabilised, exposure.tile, strength, pilot, rng, pool)
+    grey = (stabilised - colour)[..., np.newaxis]
+    picture = Picture(grey, grey, exposure.picture.mask, 0.0, 1.0, None)
+    with pool.part(0.5 if second else 1.0):
+        denoised = run_gsfw(picture, strength, quality, rng, pool).image[..., 0]
+    denoised += colour
+    if second:
+        with pool.part(1.0, "phases"):
+            denoised += denoise_by_phase(stabilised, strength, "balanced", rng, pool)
+        denoised *= np.float32(0.5)
+    return denoised
+
+
+def _wants_second_opinion(exposure: _Exposure, quality: Quality) -> bool:
+    """Whether a whole Bayer mosaic is to be denoised well, and is large enough to hold patches."""
+    bayer = exposure.tile.shape == (2, 2) and exposure.picture.mask is None
+    return bayer and quality in ("balanced", "best") and min(exposure.light.shape) >= _SMALLEST
+
+
+def _for_colours(noise: PoissonGaussian) -> PoissonGaussian:
+    """Return a given law for red, green and blue."""
+    if not isinstance(noise, PoissonGaussian):
+        raise TypeError(
+            f"noise must be a PoissonGaussian or None, got {type(noise).__name__}; "
+            "estimate_raw_noise returns one"
+        )
+    if len(noise.gain) == 1:
+        return PoissonGaussian(noise.gain * 3, noise.offset * 3)
+    if len(noise.gain) != 3:
+        raise ValueError(f"noise must have one channel or three, got {len(noise.gain)}")
+    return noise
+
+
+def _check_quality(quality: str) -> None:
+    if quality not in PRESETS:
+        raise ValueError(f"quality must be one of {', '.join(PRESETS)}, got {quality!r}")
