@@ -147,7 +147,8 @@ def test_pages_larger_than_a_block_are_cut(tmp_path, monkeypatch) -> None:
         large.denoise_boxes(
             opened, tmp_path / "out.tif", job, lambda _, what: stages.append(what), how
         )
-    assert {re.sub(": .*", "", stage) for stage in stages} == {f"box {i} of 4" for i in range(1, 5)}
+    boxes = {re.sub(": .*", "", stage) for stage in stages if stage.startswith("box ")}
+    assert boxes == {f"box {i} of 4" for i in range(1, 5)}
     whole = symsmooth.denoise_nlm(volume, 200.0, window=3, channel_axis=None)
     assert np.mean(read_image(tmp_path / "out.tif").pixels != whole) < 1e-3  # ties
 

@@ -216,7 +216,7 @@ def test_a_file_and_its_boxes_give_the_same(tmp_path, monkeypatch, method) -> No
     clean = data.camera()[100:420, 100:420].astype(np.float32)
     noisy = clean + np.random.default_rng(0).normal(0, 20, clean.shape).astype(np.float32)
     tifffile.imwrite(tmp_path / "in.tif", noisy, tile=(64, 64))
-    monkeypatch.setattr(blocks, "BLOCK_PIXELS", 256**2)
+    monkeypatch.setattr(blocks, "BLOCK_PIXELS", 192**2)
     results = []
     for limit in (2**28, 0):
         monkeypatch.setattr("symsmooth.app.large._LARGE", limit)

@@ -25,10 +25,10 @@ _OPTIONS = ("quality", "strength")  # of denoise that make sense here
 def is_raw(source: Path) -> bool:
     """Whether a file is a mosaic that has yet to be developed; False for what cannot be opened."""
     from ..io import FileError
-    from ..io.formats import RAW, detect_format
+    from ..io.formats import RAW, detect_format, may_be_raw
 
     try:
-        return detect_format(source) in RAW
+        return may_be_raw(source) and detect_format(source) in RAW
     except (FileError, OSError):
         return False
 

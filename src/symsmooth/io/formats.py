@@ -97,6 +97,11 @@ def _kind_of_tiff(file: Path) -> str:
     return "RAW" if is_raw_name(file) else "TIFF"
 
 
+def may_be_raw(path: str | os.PathLike[str]) -> bool:
+    """Whether a file of this name is worth a look: the others are not named like TIFFs or raw files."""
+    return _SUFFIXES.get(Path(path).suffix.lower(), "TIFF") in ("TIFF", *RAW)
+
+
 def is_raw_name(path: str | os.PathLike[str]) -> bool:
     """Whether a name is that of a camera's raw file other than DNG."""
     return Path(path).suffix.lower() in _RAW_SUFFIXES
