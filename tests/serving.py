@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -85,7 +86,8 @@ class Server:
         self, path: str, method: str = "GET", body: bytes | None = None, **headers: str
     ) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
-        connection.request(method, path, body, headers)
+        with suppress(BrokenPipeError, ConnectionResetError):  # it may answer before it has read all
+            connection.request(method, path, body, headers)
         answer = connection.getresponse()
         found = answer.status, answer.read()
         connection.close()
