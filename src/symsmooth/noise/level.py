@@ -9,6 +9,7 @@ Image Processing 22 (2013), doi:10.1109/TIP.2013.2283400.
 
 from __future__ import annotations
 
+import functools
 import numbers
 
 import numpy as np
@@ -168,7 +169,7 @@ def sample_patches(picture: Picture, channel: int) -> Array:
     picks = np.arange(int(np.prod(windows.shape[:-2])))
     if picture.mask is not None:
         picks = _without(picture.mask, sides, 1, picks)
-    clipped = _clipped(plane)
+    clipped = find_clipped(plane)
     if clipped is not None:
         picks = _without(clipped, sides, _FEWEST, picks)
     if picks.size > _MOST_PATCHES:
@@ -177,7 +178,7 @@ def sample_patches(picture: Picture, channel: int) -> Array:
     return windows[at].astype(np.float64)
 
 
-def _clipped(plane: Float) -> Array | None:
+def find_clipped(plane: Float) -> Array | None:
     """Return where pixels are cut off at the least or the largest value; None if nowhere."""
     at_ends = [plane == end for end in (plane.min(), plane.max())]
     found = [at_end for at_end in at_ends if np.count_nonzero(at_end) > _CLIPPED * plane.size]
@@ -186,8 +187,11 @@ def _clipped(plane: Float) -> Array | None:
 
 def _without(unwanted: Array, sides: tuple[int, int], fewest: int, picks: Array) -> Array:
     """Keep the patches that have no unwanted pixel, if they are not too few."""
-    windows = np.lib.stride_tricks.sliding_window_view(unwanted, sides, axis=(-2, -1))
-    kept = picks[~windows.any(axis=(-2, -1)).ravel()[picks]]
+    for axis, side in zip((-2, -1), sides, strict=True):  # whether any of so many in a row is
+        n = unwanted.shape[axis] - side + 1
+        shifted = (unwanted.take(range(k, k + n), axis) for k in range(side))
+        unwanted = functools.reduce(np.logical_or, shifted)
+    kept = picks[~unwanted.ravel()[picks]]
     return kept if kept.size >= fewest else picks
 
 

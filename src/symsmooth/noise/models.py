@@ -38,7 +38,7 @@ _FINE_RINGS = slice(2, 6)  # where that is measured: shading is below
 _FINEST = 0.4
 _CALMEST_OF_WHITE = 0.76  # the finest energy of the calmest regions of white noise of variance 1
 _DEAD = 0.05  # times the square of a rounding step: less is no noise, but a border or a drawing
-_CUT_OFF = 2.5  # standard deviations from black or white: there noise may be cut off
+_CUT_OFF = 0.01  # share of pixels at black or white: where noise is cut off there is less of it
 _UNEVEN = 1.5  # largest over smallest noise level of the channels
 
 
@@ -306,14 +306,11 @@ def _share_seen(picture: Picture, sigmas: Array, regions: list[Regions]) -> floa
     """
     transform = transform_of(picture).astype(np.float64)
     floors = np.split(sigmas**2 @ transform**2, len(regions))
-    firsts = transform.sum(axis=0)[:: len(transform) // len(regions)]
-    ends = float(picture.noisy.min()), float(picture.noisy.max())
     seen = 0.0
-    for each, floor, first in zip(regions, floors, firsts, strict=True):
+    for each, floor in zip(regions, floors, strict=True):
         finest = each.energy[..., -1]
         live = finest.sum(axis=1) > _DEAD * max(picture.step**2, 1e-14)
-        for end in ends:  # where it may be cut off there is less of it
-            live &= np.abs(each.brightness - first * end) > _CUT_OFF * np.sqrt(floor[0])
+        live &= each.clipped < _CUT_OFF
         if not live.any():
             return 1.0
         calmest = np.quantile(finest[live], _CALMEST, axis=0) / _CALMEST_OF_WHITE

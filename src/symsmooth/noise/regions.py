@@ -18,6 +18,7 @@ import scipy.ndimage
 
 from ..core.channels import decorrelate, mix
 from ..core.image import Array, Float, Picture
+from .level import find_clipped
 
 SIDE = 8  # of the DCT blocks, pixels
 _STRIDE = 4  # between blocks, pixels
@@ -66,6 +67,8 @@ class Regions:
         Mean of the first channel.
     oddness : ndarray (regions,)
         Below 1 where the first channel looks like nothing but noise.
+    clipped : ndarray (regions,)
+        Share of the pixels that are cut off at black or white in any channel.
     places : ndarray (places,)
         The level (:data:`LEVEL_RINGS`) of the first channel at all places of 16 pixels.
     """
@@ -73,6 +76,7 @@ class Regions:
     energy: Float
     brightness: Float
     oddness: Float
+    clipped: Float
     places: Float
 
     def __len__(self) -> int:
@@ -82,20 +86,39 @@ class Regions:
 def measure(picture: Picture, transform: Float) -> Regions:
     """Measure the regions of a picture (a sample of them if it is large), channels transformed."""
     tiny = np.float32(_TINY * picture.step**2 + 1e-14)
-    found = [_measure_plane(mix(p, transform), valid, tiny) for p, valid in _planes(picture)]
+    clipped = _find_clipped(picture)
+    found = [
+        _measure_plane(
+            mix(plane, transform), valid, None if clipped is None else clipped[box], tiny
+        )
+        for plane, valid, box in _planes(picture)
+    ]
     if not found:
         n_channels = picture.noisy.shape[-1]
         nothing = np.zeros(0, np.float32)
-        return Regions(np.zeros((0, n_channels, N_RINGS), np.float32), nothing, nothing, nothing)
+        energy = np.zeros((0, n_channels, N_RINGS), np.float32)
+        return Regions(energy, nothing, nothing, nothing, nothing)
     return Regions(
         np.concatenate([r.energy for r in found]),
         np.concatenate([r.brightness for r in found]),
         np.concatenate([r.oddness for r in found]),
+        np.concatenate([r.clipped for r in found]),
         np.concatenate([r.places for r in found]),
     )
 
 
-def _measure_plane(plane: Float, valid: Array | None, tiny: np.float32) -> Regions:
+def _find_clipped(picture: Picture) -> Array | None:
+    """Return where any channel is cut off, (slices, y, x); None if nowhere."""
+    channels = np.moveaxis(picture.noisy, -1, 0)
+    found = [each for each in map(find_clipped, channels) if each is not None]
+    if not found:
+        return None
+    return np.logical_or.reduce(found).reshape(-1, *picture.noisy.shape[-3:-1])
+
+
+def _measure_plane(
+    plane: Float, valid: Array | None, clipped: Array | None, tiny: np.float32
+) -> Regions:
     """Measure the regions of (y, x, channels); energies below ``tiny`` are as good as none."""
     blocks = dct_blocks(plane, _STRIDE)
     brightness = blocks[..., 0, 0, 0] / np.float32(SIDE)
@@ -110,13 +133,22 @@ def _measure_plane(plane: Float, valid: Array | None, tiny: np.float32) -> Regio
     rings = squares @ _IN_RINGS
     level = rings[:, :, 0, LEVEL_RINGS].mean(axis=-1)
     places = scipy.ndimage.uniform_filter(level, _PLACE, mode="nearest")
-    regions = Regions(_over_regions(rings), own[:, 6], oddness, places.ravel())
+    cut_off = np.zeros_like(oddness)
+    if clipped is not None:
+        cut_off = _over_regions(_windows_mean(clipped)[..., None])[:, 0]
+    regions = Regions(_over_regions(rings), own[:, 6], oddness, cut_off, places.ravel())
     if valid is None:
         return regions
     missing = _windows_mean(~valid)
     use = _over_regions(missing[..., None])[:, 0] <= _MISSING
     calm = scipy.ndimage.uniform_filter(missing, _PLACE, mode="nearest") <= _MISSING
-    return Regions(regions.energy[use], regions.brightness[use], regions.oddness[use], places[calm])
+    return Regions(
+        regions.energy[use],
+        regions.brightness[use],
+        regions.oddness[use],
+        regions.clipped[use],
+        places[calm],
+    )
 
 
 def dct_blocks(plane: Float, stride: int) -> Float:
@@ -143,8 +175,14 @@ def _over_regions(values: Float) -> Float:
     return values.reshape(-1, *values.shape[2:]).astype(np.float32)
 
 
-def _planes(picture: Picture) -> list[tuple[Float, Array | None]]:
-    """Return (y, x, channels) planes and their valid pixels: all, or sixteen windows of a large picture."""
+Box = tuple[int, slice, slice]
+
+
+def _planes(picture: Picture) -> list[tuple[Float, Array | None, Box]]:
+    """Return (y, x, channels) planes, their valid pixels, and where they are.
+
+    All of them, or sixteen windows of a large picture.
+    """
     slices = picture.noisy.reshape(-1, *picture.noisy.shape[-3:])
     valid = None if picture.mask is None else ~picture.mask.reshape(slices.shape[:-1])
     chosen = range(0, len(slices), -(-len(slices) // 4))
@@ -160,7 +198,7 @@ def _planes(picture: Picture) -> list[tuple[Float, Array | None]]:
         for y in _starts(height, side)
         for x in _starts(width, side)
     ]
-    return [(slices[box], None if valid is None else valid[box]) for box in boxes]
+    return [(slices[box], None if valid is None else valid[box], box) for box in boxes]
 
 
 def _starts(size: int, side: int) -> list[int]:
