@@ -86,7 +86,9 @@ class Server:
         self, path: str, method: str = "GET", body: bytes | None = None, **headers: str
     ) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
-        with suppress(BrokenPipeError, ConnectionResetError):  # it may answer before it has read all
+        with suppress(
+            BrokenPipeError, ConnectionResetError
+        ):  # it may answer before it has read all
             connection.request(method, path, body, headers)
         answer = connection.getresponse()
         found = answer.status, answer.read()

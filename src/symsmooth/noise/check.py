@@ -1,0 +1,106 @@
+"""A check after: does what was removed look like noise, and is much of it left?
+
+Noise knows nothing of the picture.  Along an outline of the picture neighbouring pixels of what was removed
+are as little alike as on flat ground, if it was noise; where a filter has blurred an outline, they have the
+same sign for a long way.  And on flat ground little of the finest noise is left.
+
+On pictures with white, photon, camera and microscope noise both numbers are right at strength 1 and tell of
+worse filters, but neither tells by how much the strength should change: on 30 real pictures the best one
+(0.6 to 1.6) goes with neither.  So they are reported, and nothing is corrected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.ndimage
+
+from ..core.image import Array, Float
+
+if TYPE_CHECKING:
+    from .models import NoiseModel
+
+_FLAT, _STEEP = 0.3, 0.95  # quantiles of the gradient: flat ground below, outlines above
+_STEP = 3.0  # pixels along an outline: further than whitened noise is correlated
+_LARGEST = 512  # pixels a side that are looked at, in the middle
+_SMALLEST = 24
+# Worth a word.  Our results have at most .02 and .5; a Gaussian blur, which leaves .1 to .3 of the noise, has
+# .2 to .6 of outlines at sigma 5 to 25, less where noise hides them.
+_OUTLINES_SEEN, _NOISE_SEEN = 0.06, 0.6
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a look at the removed noise says; ``str`` says it in words.
+
+    Attributes
+    ----------
+    outlines : float
+        How alike removed pixels are along the outlines of the picture, beyond flat ground: 0 to 1, 0 if
+        nothing but noise was removed.
+    left : float
+        Share of the noise's standard deviation that is left on flat ground, at the finest detail.
+    """
+
+    outlines: float
+    left: float
+
+    def __str__(self) -> str:
+        if self.outlines > _OUTLINES_SEEN:
+            return "outlines of the picture are in what was removed"
+        if self.left > _NOISE_SEEN:
+            return "much of the noise is left on flat ground"
+        return "what was removed looks like noise"
+
+
+def check_removed(noisy: Float, denoised: Float, model: NoiseModel) -> Check | None:
+    """Look at what was removed from pixels (*spatial, channels); None if there is too little to see.
+
+    The model is in their units; of a large picture the middle is looked at, of a volume its middle slice.
+    """
+    noisy, denoised = _middle(noisy), _middle(denoised)
+    if min(noisy.shape[:2]) < _SMALLEST or np.array_equal(noisy, denoised):
+        return None
+    if not model.fits(noisy.shape):
+        return None
+    white, clean = (model.whiten(each).astype(np.float64) for each in (noisy, denoised))
+    removed = white - clean
+    smooth = scipy.ndimage.gaussian_filter(clean, (1.0, 1.0, 0.0)).mean(axis=-1)
+    down, right = (scipy.ndimage.sobel(smooth, axis) for axis in (0, 1))
+    gradient = np.hypot(down, right)
+    low, high = np.quantile(gradient, [_FLAT, _STEEP])
+    flat, steep = gradient <= low, gradient > high
+    if not (np.isfinite(removed).all() and steep.any()):
+        return None
+    outlines = _alike(removed, steep, down, right) - _alike(removed, flat, down, right)
+    before, after = (float(_fine_energy(each)[flat].mean()) for each in (white, clean))
+    return Check(max(outlines, 0.0), float(np.sqrt(after / max(before, 1e-30))))
+
+
+def _alike(removed: Array, chosen: Array, down: Array, right: Array) -> float:
+    """Return the correlation of chosen pixels with those a step further along the outline."""
+    y, x = np.nonzero(chosen)
+    steepness = np.maximum(np.hypot(down[y, x], right[y, x]), 1e-30)
+    to_y = np.rint(y + _STEP * right[y, x] / steepness).astype(np.intp)
+    to_x = np.rint(x - _STEP * down[y, x] / steepness).astype(np.intp)
+    inside = (to_y >= 0) & (to_y < removed.shape[0]) & (to_x >= 0) & (to_x < removed.shape[1])
+    here, there = removed[y[inside], x[inside]], removed[to_y[inside], to_x[inside]]
+    energy = np.sqrt((here**2).sum() * (there**2).sum())
+    return float((here * there).sum() / max(energy, 1e-30))
+
+
+def _fine_energy(pixels: Array) -> Array:
+    """Return the energy of detail of one or two pixels, (y, x)."""
+    fine = pixels - scipy.ndimage.gaussian_filter(pixels, (1.0, 1.0, 0.0))
+    return (fine**2).mean(axis=-1)
+
+
+def _middle(pixels: Float) -> Float:
+    """Return the middle of the picture, or of a volume's middle slice, (y, x, channels)."""
+    if pixels.ndim == 4:
+        pixels = pixels[len(pixels) // 2]
+    starts = [max((size - _LARGEST) // 2, 0) for size in pixels.shape[:2]]
+    y, x = (slice(start, start + _LARGEST) for start in starts)
+    return pixels[y, x]
