@@ -23,6 +23,7 @@ GAP = 6  # pixels between the two
 
 
 def main() -> None:
+    """Make the picture, say what was found."""
     scene = data.chelsea()[:300, :450] / 255.0
     exposed, ideal = photograph(scene, CAMERA)
     noisy = np.rint(255 * exposed).astype(np.uint8)

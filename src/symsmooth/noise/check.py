@@ -1,4 +1,4 @@
-"""A check after: does what was removed look like noise, and is much of it left?
+"""A check after: what was removed is noise and nothing else, and little of it is left.
 
 Noise knows nothing of the picture.  Along an outline of the picture neighbouring pixels of what was removed
 are as little alike as on flat ground, if it was noise; where a filter has blurred an outline, they have the
@@ -26,8 +26,8 @@ _FLAT, _STEEP = 0.3, 0.95  # quantiles of the gradient: flat ground below, outli
 _STEP = 3.0  # pixels along an outline: further than whitened noise is correlated
 _LARGEST = 512  # pixels a side that are looked at, in the middle
 _SMALLEST = 24
-# Worth a word.  Our results have at most .02 and .5; a Gaussian blur, which leaves .1 to .3 of the noise, has
-# .2 to .6 of outlines at sigma 5 to 25, less where noise hides them.
+# Worth a word.  Our results have at most .02 and .5; a Gaussian blur that leaves .1 to .3 of the noise
+# has .2 to .6 of outlines at sigma 5 to 25, less where noise hides them.
 _OUTLINES_SEEN, _NOISE_SEEN = 0.06, 0.6
 
 
