@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import sys
 import warnings
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -52,7 +52,7 @@ def check_strength(strength: object, name: str = "strength", *, or_zero: bool = 
         )
 
 
-def split_strength(strength: object, chroma_strength: object = None) -> tuple[float, float]:
+def split_strength(strength: Any, chroma_strength: Any = None) -> tuple[float, float]:
     """Return the strengths for luminance and for colour; one number is for both."""
     luma, chroma = strength, strength if chroma_strength is None else chroma_strength
     if isinstance(strength, (tuple, list)):
@@ -64,7 +64,9 @@ def split_strength(strength: object, chroma_strength: object = None) -> tuple[fl
             raise ValueError("strength is given for colour already; leave out chroma_strength")
         luma, chroma = strength
     check_strength(luma, or_zero=True)
-    check_strength(chroma, "strength" if chroma_strength is None else "chroma_strength", or_zero=True)
+    check_strength(
+        chroma, "strength" if chroma_strength is None else "chroma_strength", or_zero=True
+    )
     return float(luma), float(chroma)
 
 
