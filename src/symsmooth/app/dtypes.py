@@ -79,7 +79,7 @@ def dtype_warnings(image: ImageFile, asked: str, denoised: Any) -> list[str]:
     return warnings
 
 
-def rounding_warning(dtype: np.dtype[Any], removed: float, level: float, target: Path) -> list[str]:
+def rounding_warning(dtype: np.dtype[Any], removed: float, target: Path) -> list[str]:
     """Say if rounding to integers throws away more than a tenth of the noise reduction.
 
     Parameters
@@ -87,13 +87,11 @@ def rounding_warning(dtype: np.dtype[Any], removed: float, level: float, target:
     dtype : dtype
         Of what is written.
     removed : float
-        Root mean square of the change.
-    level : float
-        Standard deviation of the noise; below that of rounding itself there is nothing to lose.
+        Root mean square of the change; if it is less than that of rounding, there is nothing to lose.
     target : Path
     """
     cost = 1 / 12  # variance of rounding to whole numbers
-    if dtype.kind not in "ui" or max(removed, level) ** 2 < cost or cost <= _LOST * removed**2:
+    if dtype.kind not in "ui" or not cost <= removed**2 < cost / _LOST:
         return []
     place = "" if target.suffix.lower() in _HOLDS_FLOATS else " and -o to a .tif"
     return [

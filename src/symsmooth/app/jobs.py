@@ -189,9 +189,9 @@ def denoise_file(source: Path, target: Path, job: DenoiseJob, progress: Progress
     report(_WRITING, "writing")
     write_images(target, [each.image for each in done], note)
     report(1.0, "done")
-    lost = [] if first.noise is None else rounding_warning(
-        first.image.pixels.dtype, first.removed, first.noise.level, target
-    )  # fmt: skip
+    lost: list[str] = []
+    if first.noise is not None:
+        lost = rounding_warning(first.image.pixels.dtype, first.removed, target)
     return Outcome(
         source, target, images[0], stacks[0], len(images), job, first.noise,
         {**job.chosen, **first.learned}, [*first.warnings, *lost], time.perf_counter() - start,
