@@ -68,11 +68,27 @@ def test_what_a_new_dtype_keeps_and_drops(tmp_path: Path) -> None:
     colour = np.random.default_rng(2).integers(90, 110, (40, 48, 3)).astype(np.uint8)
     tifffile.imwrite(tmp_path / "in.tif", colour, photometric="rgb", iccprofile=b"profile")
     outcome = told(run(tmp_path / "in.tif", "-o", tmp_path / "o.tif", "--dtype", "float32", *FAST))
-    assert any("header of the TIFF" in warning for warning in outcome["warnings"])
+    assert any("TIFF metadata" in warning for warning in outcome["warnings"])
     made = read_image(tmp_path / "o.tif")
     assert made.pixels.shape == colour.shape
     assert made.channel_axis == 2
     assert made.details["icc"] == b"profile"
+
+
+def test_a_fits_header_stays(tmp_path: Path) -> None:
+    from astropy.io import fits
+
+    block = fits.PrimaryHDU(COUNTS.astype(np.uint16))  # stored as int16 with BZERO
+    block.header["CRVAL1"], block.header["OBJECT"] = 12.5, "M 31"
+    block.writeto(tmp_path / "in.fits", checksum=True)
+    told(run(tmp_path / "in.fits", "-o", tmp_path / "o.fits", "--dtype", "float32", *FAST))
+    with fits.open(tmp_path / "o.fits") as opened:
+        header, pixels = opened[0].header, opened[0].data
+    assert (header["BITPIX"], header["CRVAL1"], header["OBJECT"]) == (-32, 12.5, "M 31")
+    assert "BZERO" not in header
+    assert "symsmooth" in str(header["HISTORY"])
+    assert pixels.shape == COUNTS.shape
+    assert abs(pixels.mean() - COUNTS.mean()) < 0.05
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,22 @@ def test_each_part_changes_more_with_its_own_strength_only(noisy: np.ndarray) ->
     assert all(less < more for less, more in pairwise(removed))
 
 
+def test_progress_of_two_strengths_is_one(noisy: np.ndarray) -> None:
+    told: list[float] = []
+    denoise(noisy, LEVEL, strength=(1, 2), progress=lambda share, _: told.append(share), **OPTIONS)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    assert any(0.5 < share < 0.95 for share in told)
+
+
+def test_two_strengths_give_the_same_bits_for_any_number_of_threads(noisy: np.ndarray) -> None:
+    one, two = (
+        denoise(noisy, noise="correlated", strength=(0.6, 1.3), workers=n, **OPTIONS)
+        for n in (1, 2)
+    )
+    assert np.array_equal(one, two)
+
+
 def test_all_grain_is_the_luminance_of_the_input(noisy: np.ndarray) -> None:
     smooth = denoise(noisy, LEVEL, **OPTIONS)
     grainy = denoise(noisy, LEVEL, grain=1, **OPTIONS)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 DTYPES = ("uint8", "uint16", "uint32", "int8", "int16", "int32", "float16", "float32", "float64")
 _LOST = 0.1  # share of the noise reduction that rounding may throw away
 _KEPT = ("exif", "icc", "xmp", "dpi", "orientation", "photometric")  # metadata for any dtype
-_HEADERS = ("TIFF", "FITS", "ZARR")  # formats with metadata that is tied to the dtype
+_TIED = ("TIFF", "ZARR")  # formats with metadata that is tied to the dtype
+_KEPT_WORDS = "only EXIF, XMP, ICC profile, resolution and the header of a FITS image are"
 _HOLDS_FLOATS = (".tif", ".tiff", ".fits", ".fit", ".fts", ".zarr", ".npy")
 
 
@@ -43,6 +44,8 @@ def written_like(image: ImageFile, asked: str) -> ImageFile:
         raise UsageError("the file has opacity, which keeps its dtype; leave out --dtype")
     pixels = np.broadcast_to(np.zeros((), asked), image.pixels.shape)
     details = {name: image.details[name] for name in _KEPT if name in image.details}
+    if image.format == "FITS":
+        details["fits_header"] = image.details["header"]
     return replace(image, pixels=pixels, format="", details=details)
 
 
@@ -60,22 +63,34 @@ def rounded(pixels: Any, dtype: np.dtype[Any]) -> Any:
     return np.clip(whole, limits.min, limits.max).astype(dtype)
 
 
-def dtype_warnings(image: ImageFile, asked: str, denoised: Any) -> list[str]:
-    """Return what another dtype than the file's own changes: values that do not fit, metadata."""
+def dtype_warnings(image: ImageFile, asked: str, pixels: Any, kept: str = _KEPT_WORDS) -> list[str]:
+    """Return what another dtype than the file's own costs.
+
+    Parameters
+    ----------
+    image : ImageFile
+        As it was read.
+    asked : str
+        The dtype.
+    pixels : ndarray
+        What is to be written, or a sample of it, before it is rounded.
+    kept : str
+        What is kept of the metadata.
+    """
     import numpy as np
 
     if asked in ("", image.pixels.dtype.name):
         return []
     warnings = []
-    dtype = np.dtype(asked)
-    if dtype.kind in "ui":
-        limits = np.iinfo(dtype)
-        within = (denoised >= limits.min - 0.5) & (denoised <= limits.max + 0.5)
-        if not within.all():
-            outside = f"{1 - within.mean():.2g} of the pixels"
-            warnings.append(f"{outside} do not fit into {asked} and were cut; use --dtype float32")
-    if image.format in _HEADERS:
-        warnings.append(f"the header of the {image.format} file is that of its own dtype: not kept")
+    if np.dtype(asked).kind in "ui":
+        limits = np.iinfo(asked)
+        outside = 1 - ((pixels >= limits.min - 0.5) & (pixels <= limits.max + 0.5)).mean()
+        if outside > 0:
+            share = f"{100 * outside:.2g} % of the pixels"
+            warnings.append(f"{share} do not fit into {asked} and are cut; use --dtype float32")
+    if image.format in _TIED or len(image.details.get("parts", ())) > 1:
+        own = f"{image.format} metadata is that of {image.pixels.dtype} pixels"
+        warnings.append(f"{own}: {kept} kept in {asked}")
     return warnings
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.parallel import Progress, part_of
 from .boxes import BoxPlan, picture_in
 from .cluster import connected
-from .dtypes import rounding_warning, written_like
+from .dtypes import dtype_warnings, rounding_warning, written_like
 from .errors import UsageError
 from .jobs import DenoiseJob, Outcome, describe_noise, nobody_listens
 from .noise_report import NoiseDescription, find_warnings, value_range
@@ -90,6 +90,8 @@ def denoise_boxes(
     with connected(how.scheduler) as client:
         plan = _plan(source, target, image, stack, job, bool(how.scheduler))
         found, warnings = _describe_noise(plan, job, target)
+        sample = plan.stats.sample.original
+        warnings += dtype_warnings(image, job.dtype, sample, "only axes are")
         told = "" if found is None else f", {found.words}"
         with create_target(
             target.resolve(), like, resume=how.resume, keep=True, key=plan.key
