@@ -78,8 +78,12 @@ class Option:
 
     @property
     def _readable(self) -> list[Any]:
-        """The kinds that a word can stand for: not arrays, say."""
-        return [kind for kind in self.kinds if kind in _WORDS or not isinstance(kind, type)]
+        """The kinds that a word can stand for: not arrays or pairs, say."""
+        return [
+            kind
+            for kind in self.kinds
+            if kind in _WORDS or not (isinstance(kind, type) or get_origin(kind))
+        ]
 
 
 @dataclass(frozen=True, eq=False)

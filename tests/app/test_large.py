@@ -399,3 +399,25 @@ def test_four_hundred_megapixels_in_two_gigabytes(tmp_path) -> None:
     print(f"\n{side} x {side}: peak {peak / 2**30:.2f} GiB; {done.stdout.splitlines()[0]}")
     assert peak < 2 * 2**30
     assert zarr.open_array(str(out), mode="r").shape == (side, side)
+
+
+@pytest.mark.parametrize("end", [".tif", ".npy", ".zarr"])
+def test_boxes_of_another_dtype_are_not_rounded(tmp_path, monkeypatch, end) -> None:
+    pixels = picture(600).astype(np.uint16)
+    tifffile.imwrite(tmp_path / "in.tif", pixels, tile=(128, 128))
+    target = tmp_path / f"out{end}"
+    denoise_here(tmp_path / "in.tif", target, monkeypatch, dtype="float32")
+    image = read_image(target)
+    assert image.pixels.dtype == np.float32
+    whole = symsmooth.denoise_nlm(pixels.astype(np.float32), 20.0, window=9)
+    assert np.allclose(image.pixels, whole, rtol=1e-4)
+
+
+def test_boxes_of_floats_become_whole_numbers(tmp_path, monkeypatch) -> None:
+    pixels = picture(600).astype(np.float32)
+    np.save(tmp_path / "in.npy", pixels)
+    denoise_here(tmp_path / "in.npy", tmp_path / "out.npy", monkeypatch, dtype="uint16")
+    made = np.load(tmp_path / "out.npy")
+    assert made.dtype == np.uint16
+    whole = symsmooth.denoise_nlm(pixels, 20.0, window=9)
+    assert np.abs(made - whole).max() < 0.51

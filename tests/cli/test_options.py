@@ -130,7 +130,9 @@ def test_verbose_tells_what_was_decided(run: Any) -> None:
     assert "PNG, axes YX, no channels" in file
     assert "estimated, white Gaussian noise, sigma " in noise
     assert "nothing says that it is coarse" in noise
-    assert "denoise, quality fast, strength 1.0, tone auto" in method
+    assert (
+        "denoise, quality fast, strength 1.0, chroma_strength None, grain 0.0, tone auto" in method
+    )
     assert "seed 0, all cores" in seed
     given = run("denoise", "in.png", "-o", "p.png", "--method", "nlm", "--sigma", 9, "-v").stdout
     assert "noise: given, white Gaussian noise, sigma 9" in given

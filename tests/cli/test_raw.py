@@ -82,6 +82,14 @@ def test_linear_dngs_are_denoised_in_colour(tmp_path: Path) -> None:
     assert np.square(found - 8000 * clean - 1024).mean() < 0.3 * 400**2
 
 
+def test_all_grain_is_the_mosaic_that_came(source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.dng"
+    done = run("denoise", source, "-o", target, "--quality", "preview", "--grain", 1)
+    assert done.exit_code == 0, done.output
+    after, before = read_images(target)[0].pixels, read_images(source)[0].pixels
+    assert np.mean(after != before) < 1e-3  # what was taken for a defect is replaced
+
+
 def test_many_files_go_to_a_folder(source: Path, tmp_path: Path) -> None:
     (tmp_path / "many").mkdir()
     for name in ("a.dng", "b.DNG"):
@@ -112,6 +120,9 @@ def test_noise_is_told(source: Path) -> None:
         (["--sigma", "5"], "measured"),
         (["--method", "nlm"], "leave out --method"),
         (["--noise", "gaussian"], "measured"),
+        (["--chroma-strength", "0.5"], "no --chroma-strength"),
+        (["--dtype", "float32"], "leave out --dtype"),
+        (["--grain", "2"], "from 0 to 1"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

@@ -185,6 +185,19 @@ def test_hot_and_dead_pixels_are_replaced(scene: np.ndarray) -> None:
     assert np.median(error) < 0.05 * np.median(np.abs(spoilt[at].astype(float) - clean[at])[far])
 
 
+def test_grain_is_a_share_of_what_was_removed(scene: np.ndarray) -> None:
+    sensor = Sensor(100)
+    noisy, _ = sensor.expose(scene)
+    noisy = noisy.astype(np.float32)
+    noisy[50, 60] = sensor.white - 1  # hot, and so replaced
+    smooth = denoised(sensor, noisy, quality="preview")
+    grainy = denoised(sensor, noisy, quality="preview", grain=0.4)
+    expected = smooth + 0.4 * (noisy - smooth)
+    expected[50, 60] = smooth[50, 60]
+    assert np.isclose(grainy, expected, rtol=1e-4, atol=1e-2).mean() > 0.999
+    assert grainy[50, 60] == smooth[50, 60]
+
+
 def test_points_of_light_are_no_defects() -> None:
     """A star is as bright as a hot pixel, but lights the pixels beside it too."""
     y, x = np.indices((96, 96))

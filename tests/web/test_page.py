@@ -228,7 +228,7 @@ def test_any_screen_by_keyboard_and_for_everybody(
     page.keyboard.press("Enter")
     visitor.told("Done in")
     visitor.drawn()
-    page.locator("summary").click()
+    page.locator("#why summary").click()
     page.wait_for_timeout(200)
     assert audit(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -90,7 +90,7 @@ def test_noise_of_a_box_that_is_drawn(enter: Any, tmp_path: Path) -> None:
     assert page.locator(".box").is_visible()
     visitor.shot("box")
     visitor.run()
-    page.locator("summary").click()
+    page.locator("#why summary").click()
     assert "measured on the ground you gave" in page.locator("#why").inner_text()
     assert page.locator("#why svg").count() == 2  # level against brightness, spectrum
     with page.expect_download() as waiting:
@@ -103,6 +103,31 @@ def test_noise_of_a_box_that_is_drawn(enter: Any, tmp_path: Path) -> None:
     page.locator("#box-width").press("Tab")
     assert page.locator("#go").is_disabled()
     assert "Too small" in page.locator("#panel").inner_text()
+
+
+def test_colour_strength_and_grain_are_those_of_the_command_line(
+    enter: Any, tmp_path: Path
+) -> None:
+    path, made = tmp_path / "colour.png", tmp_path / "made.png"
+    write_image(path, rng.normal(120, 15, (64, 72, 3)).clip(0, 255).astype(np.uint8))
+    visitor = enter()
+    page = visitor.page
+    visitor.dropped(path)
+    visitor.choose("quality", "Preview")
+    page.locator("#taste summary").click()
+    assert "as strength" in page.locator("#taste").inner_text()
+    page.locator("#chroma-strength").press("End")
+    page.locator("#grain").press("ArrowRight")
+    assert "3.00" in page.locator("#taste").inner_text()
+    visitor.shot("taste")
+    visitor.run()
+    with page.expect_download() as waiting:
+        page.locator("#download").click()
+    options = ["--quality", "preview", "--chroma-strength", "3", "--grain", "0.05"]
+    CliRunner().invoke(cli.app, ["denoise", str(path), "-o", str(made), *options])
+    assert made.read_bytes() == Path(waiting.value.path()).read_bytes()
+    page.locator("#taste button").click()
+    assert page.locator("#grain").input_value() == "0"
 
 
 def test_what_can_be_chosen_follows_the_method(

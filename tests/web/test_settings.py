@@ -32,6 +32,9 @@ def test_the_page_offers_every_method_as_it_is() -> None:
         {"strength": 0}, {"strength": "1"}, {"strength": True}, {"strength": float("nan")},
         {"level": -1, "noise": "white"}, {"level": "5"}, {"level": float("inf")},
         {"strength": 10**400}, {"level": 10**400},
+        {"chroma_strength": -1}, {"chroma_strength": 0.001}, {"chroma_strength": "1"},
+        {"chroma_strength": True}, {"chroma_strength": float("nan")}, {"chroma_strength": 11},
+        {"grain": -0.1}, {"grain": 1.1}, {"grain": None}, {"grain": float("nan")}, {"grain": "1"},
         {"noise": "box"}, {"noise": "box", "box": [1, 2, 3]}, {"box": [0, 0, -1, 5]},
         {"box": [0.5, 0, 20, 20]}, {"noise": "coarse", "method": "bm3d"},
     ],
@@ -57,5 +60,9 @@ def test_settings_become_what_the_command_line_says() -> None:
     assert job(strength=2.0).options["strength"] == 2.0
     assert job(method="bm3d", strength=2.0).sigma == 20.0  # told of more noise
     assert job(method="bm3d", strength=2.0, noise="white", level=3).sigma == 6.0
+    assert job(chroma_strength=0, grain=0.25).options == {
+        "quality": "balanced", "chroma_strength": 0, "grain": 0.25
+    }  # fmt: skip
+    assert job(method="gaussian", chroma_strength=2.0, grain=0.5).options == {}  # it has no such
     assert job(channels="apart").channel_axis is None
     assert job(third="time").third == "time"

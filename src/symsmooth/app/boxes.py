@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core.parallel import Progress
+from .dtypes import rounded, working_dtype
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..core.blocks import Grid, Index
     from ..dask import BlockTask, GlobalStats
     from ..io.regions import Source, Target
@@ -23,13 +26,15 @@ class BoxPlan:
     grid: Grid
     plain: tuple[int, ...]  # axes along which every place is a picture of its own
     colours: slice  # of the channel axis: all but alpha
+    dtype: np.dtype[Any]  # of what is written
     key: str
 
     def outer(self, index: Index, progress: Progress | None = None) -> Any:
         """Return a denoised box with its halo; alpha stays as it is."""
         import numpy as np
 
-        pixels = self.grid.prepare(self.source.read(self.grid.outer(index)))
+        pixels = self.source.read(self.grid.outer(index)).astype(self._working, copy=False)
+        pixels = self.grid.prepare(pixels)
         piece = picture_in(pixels, self.plain, self.task.channel_axis, self.colours)
         start = [part.start for part in self.grid.inner(index)]
         piece[...] = self.task.apply(
@@ -41,8 +46,12 @@ class BoxPlan:
         """Blend a box and write it, unless the target has become another run's."""
         if target.key != self.key:
             raise RuntimeError("the output was taken over by another run")
-        pixels = self.grid.blend(index, parts, self.source.dtype)
-        target.write(self.grid.inner(index), pixels)
+        pixels = self.grid.blend(index, parts, self._working)
+        target.write(self.grid.inner(index), rounded(pixels, self.dtype))
+
+    @property
+    def _working(self) -> np.dtype[Any]:
+        return working_dtype(self.source.dtype, self.dtype.name)
 
 
 def picture_in(pixels: Any, plain: tuple[int, ...], channels: int | None, colours: slice) -> Any:

@@ -9,6 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..core.parallel import Progress, part_of
+from .dtypes import (
+    check_dtype,
+    dtype_warnings,
+    rounded,
+    rounding_warning,
+    working_dtype,
+    written_like,
+)
 from .errors import UsageError
 from .noise_report import NoiseDescription, describe, find_warnings, value_range
 
@@ -40,10 +48,12 @@ class DenoiseJob:
     third: Third = "auto"
     noise_region: Region | None = None  # x, y, width, height of flat ground
     linear: bool = False  # a raw file that is developed gets no tone curve
+    dtype: str = ""  # of what is written; empty: that of the file
 
     def __post_init__(self) -> None:
         from ..noise.resolve import check_one_noise
 
+        check_dtype(self.dtype)
         if self.noise_region is not None and not self.method.takes_noise:
             raise UsageError(f"{self.method.name} knows white noise only; give --sigma instead")
         try:
@@ -60,6 +70,12 @@ class DenoiseJob:
         asked: Any = self.options.get("noise", "auto")
         white_only = not self.method.takes_noise
         return resolve(image, self.sigma, asked, region=self.noise_region, white_only=white_only)
+
+    @property
+    def chosen(self) -> dict[str, object]:
+        """What the user chose, without the noise, which is told in words of its own."""
+        chosen = {name: value for name, value in self.options.items() if name != "noise"}
+        return chosen | ({"dtype": self.dtype} if self.dtype else {})
 
 
 @dataclass(frozen=True)
@@ -157,7 +173,7 @@ def denoise_file(source: Path, target: Path, job: DenoiseJob, progress: Progress
     images = open_file(source, job.channel_axis)
     stacks = [cut(image, job.third) for image in images]
     target.parent.mkdir(parents=True, exist_ok=True)
-    check_writable(target, images)
+    check_writable(target, [written_like(image, job.dtype) for image in images])
     work = [
         part_of(progress, _READING + number * share, _READING + (number + 1) * share)
         for share in [(_WRITING - _READING) / len(images)]
@@ -173,10 +189,12 @@ def denoise_file(source: Path, target: Path, job: DenoiseJob, progress: Progress
     report(_WRITING, "writing")
     write_images(target, [each.image for each in done], note)
     report(1.0, "done")
-    chosen = {name: value for name, value in job.options.items() if name != "noise"}
+    lost: list[str] = []
+    if first.noise is not None:
+        lost = rounding_warning(first.image.pixels.dtype, first.removed, target)
     return Outcome(
         source, target, images[0], stacks[0], len(images), job, first.noise,
-        {**chosen, **first.learned}, first.warnings, time.perf_counter() - start,
+        {**job.chosen, **first.learned}, [*first.warnings, *lost], time.perf_counter() - start,
     )  # fmt: skip
 
 
@@ -188,6 +206,7 @@ class _Done:
     noise: NoiseDescription | None
     learned: Mapping[str, object]
     warnings: Sequence[str]
+    removed: float  # root mean square of the change
 
 
 def _denoise_image(
@@ -199,11 +218,12 @@ def _denoise_image(
     report = progress or nobody_listens
     report(0.0, "noise")
     model = job.find_noise(noise_estimator(image, stack))
-    denoised = np.empty_like(image.pixels)
+    work = working_dtype(image.pixels.dtype, job.dtype)
+    denoised = np.empty(image.pixels.shape, work)
     learned: dict[str, object] = {}
     squares = 0.0
     for number, index in enumerate(stack):
-        piece = image.pixels[index]
+        piece = image.pixels[index].astype(work, copy=False)
         if not np.isfinite(piece).any():  # an empty frame stays one
             denoised[index] = piece
             continue
@@ -211,15 +231,15 @@ def _denoise_image(
             job, piece, stack.channel_axis, model, _slice_progress(progress, number, len(stack))
         )
         squares += _squared_change(piece, denoised[index])
-    noise, warnings = None, []
+    noise, removed = None, (squares / denoised.size) ** 0.5
+    warnings = dtype_warnings(image, job.dtype, denoised)
     if model is not None:
         span = value_range(image.pixels)
         noise = describe_noise(job, model, middle_slice(image, stack), span)
-        removed = (squares / denoised.size) ** 0.5
-        warnings = find_warnings(noise, image.pixels, span, removed, job.sigma)
-    return _Done(
-        replace(image, pixels=denoised), noise, learned if len(stack) == 1 else {}, warnings
-    )
+        warnings += find_warnings(noise, image.pixels, span, removed, job.sigma)
+    like = written_like(image, job.dtype)
+    made = replace(like, pixels=rounded(denoised, like.pixels.dtype))
+    return _Done(made, noise, learned if len(stack) == 1 else {}, warnings, removed)
 
 
 def nobody_listens(fraction: float, what: str) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.parallel import Progress, part_of
 from .boxes import BoxPlan, picture_in
 from .cluster import connected
+from .dtypes import dtype_warnings, rounding_warning, written_like
 from .errors import UsageError
 from .jobs import DenoiseJob, Outcome, describe_noise, nobody_listens
 from .noise_report import NoiseDescription, find_warnings, value_range
@@ -82,15 +83,18 @@ def denoise_boxes(
     begun = time.perf_counter()
     image, stack = _like(source, job)
     target.parent.mkdir(parents=True, exist_ok=True)
-    check_writable(target, image)
+    like = _written_like(source, job)
+    check_writable(target, written_like(image, job.dtype))
     report = progress or nobody_listens
     report(0.0, "looking at the whole")
     with connected(how.scheduler) as client:
         plan = _plan(source, target, image, stack, job, bool(how.scheduler))
-        found, warnings = _describe_noise(plan, job)
+        found, warnings = _describe_noise(plan, job, target)
+        sample = plan.stats.sample.original
+        warnings += dtype_warnings(image, job.dtype, sample, "only axes are")
         told = "" if found is None else f", {found.words}"
         with create_target(
-            target.resolve(), source, resume=how.resume, keep=True, key=plan.key
+            target.resolve(), like, resume=how.resume, keep=True, key=plan.key
         ) as result:
             boxes = plan.grid.indices
             todo = [index for index in boxes if not result.is_done(plan.grid.inner(index))]
@@ -103,20 +107,22 @@ def denoise_boxes(
                 report(_FINISHING, "finishing")
                 result.finish(f"symsmooth {__version__}: {job.method.name}{told}, in boxes")
     report(1.0, "done")
-    chosen = {name: value for name, value in job.options.items() if name != "noise"}
-    parameters = {**chosen, "boxes": len(boxes)}
+    parameters = {**job.chosen, "boxes": len(boxes)}
     seconds = time.perf_counter() - begun
     return Outcome(source.path, target, image, stack, 1, job, found, parameters, warnings, seconds)
 
 
-def _describe_noise(plan: BoxPlan, job: DenoiseJob) -> tuple[NoiseDescription | None, list[str]]:
+def _describe_noise(
+    plan: BoxPlan, job: DenoiseJob, target: Path
+) -> tuple[NoiseDescription | None, list[str]]:
     """Say what noise was found in the windows that were looked at, and what is doubtful."""
     noise, pixels = plan.stats.noise, plan.stats.sample.original
     if noise is None:
         return None, []
     span = value_range(pixels)
     found = describe_noise(job, noise, pixels, span)
-    return found, find_warnings(found, pixels, span, found.level, job.sigma)
+    warnings = find_warnings(found, pixels, span, found.level, job.sigma)
+    return found, warnings + rounding_warning(plan.dtype, found.level, target)
 
 
 @contextmanager
@@ -150,6 +156,17 @@ def _like(source: Source, job: DenoiseJob) -> tuple[ImageFile, Stack]:
     return image, cut(image, job.third)
 
 
+def _written_like(source: Source, job: DenoiseJob) -> Source:
+    """Return what the target is made like: the source, or a plain image of the dtype asked for."""
+    import numpy as np
+
+    if job.dtype in ("", source.dtype.name):
+        return source
+    if _has_alpha(source):
+        raise UsageError("the file has opacity, which keeps its dtype; leave out --dtype")
+    return source.as_plain(np.dtype(job.dtype))
+
+
 def _plan(
     source: Source, target: Path, image: ImageFile, stack: Stack, job: DenoiseJob, remote: bool
 ) -> BoxPlan:
@@ -163,7 +180,8 @@ def _plan(
     plain = tuple(axis for axis, kept in enumerate(whole) if not kept)
     joint = () if image.channel_axis is None else (image.channel_axis % len(whole),)
     spatial = [axis for axis, kept in enumerate(whole) if kept and axis not in joint]
-    chunks = list(target_chunks(target, source))
+    like = _written_like(source, job)
+    chunks = list(target_chunks(target, like))
     if target.suffix.lower() != ".zarr":  # boxes may share strips and tiles: one process writes
         longest = min(512, block_side(len(spatial)))
         chunks = [n if n <= longest else 1 for n in chunks]
@@ -182,7 +200,7 @@ def _plan(
         "sigma": job.sigma, "noise": str(stats.noise), "seed": job.seed, "input": _state(source.path),
         "grid": [grid.edges, grid.halo], "axes": [plain, joint],
     }  # fmt: skip
-    return BoxPlan(source, task, stats, grid, plain, colours, json.dumps(key))
+    return BoxPlan(source, task, stats, grid, plain, colours, like.dtype, json.dumps(key))
 
 
 def _state(path: Path) -> list[object]:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from ..noise import NoiseModel
 
 _WRITING = 0.95  # where that begins, for the progress callback
-_OPTIONS = ("quality", "strength")  # of denoise that make sense here
+_OPTIONS = ("quality", "strength", "grain")  # of denoise that make sense here
+_IN_COLOUR = (*_OPTIONS, "chroma_strength")  # for pictures that are no mosaics
 
 
 def is_raw(source: Path) -> bool:
@@ -54,7 +55,7 @@ def denoise_raw_file(
     write_images(target, [written], note)
     if progress is not None:
         progress(1.0, "done")
-    chosen = {name: value for name, value in job.options.items() if name in _OPTIONS}
+    chosen = {name: value for name, value in job.options.items() if name in _IN_COLOUR}
     seconds = time.perf_counter() - start
     return Outcome(
         source,
@@ -98,7 +99,12 @@ def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> _D
     """Denoise what sees light; the rest of the sensor stays as it is."""
     info: RawInfo = image.details["raw"]
     pixels = image.pixels[info.area]
-    options: dict[str, Any] = {k: v for k, v in job.options.items() if k in _OPTIONS}
+    known = _IN_COLOUR if info.pattern is None else _OPTIONS
+    if info.pattern is not None and "chroma_strength" in job.options:
+        raise UsageError(
+            "a mosaic has one colour a pixel, and no --chroma-strength; develop it to a .tif first"
+        )
+    options: dict[str, Any] = {k: v for k, v in job.options.items() if k in known}
     options |= {"rng": job.seed, "workers": job.workers, "progress": progress}
     learned: dict[str, object] = {}
     model: NoiseModel
@@ -160,6 +166,8 @@ def _check(job: DenoiseJob) -> None:
 
     if job.method.name != DEFAULT:
         raise UsageError(f"raw files are denoised by {DEFAULT} alone; leave out --method")
+    if job.dtype:
+        raise UsageError("a raw file keeps the bits of its sensor; leave out --dtype")
     if job.sigma is not None or job.noise_region is not None or "noise" in job.options:
         raise UsageError(
             "the noise of a raw file is that of its sensor, which is measured; "

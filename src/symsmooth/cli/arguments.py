@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ..app.dtypes import DTYPES
 from ..app.errors import UsageError
 from .method_options import complete_method
 
@@ -39,6 +40,15 @@ Slices = Annotated[
 Time = Annotated[bool, typer.Option("--time", help="Time is the third dimension of a series.")]
 Linear = Annotated[
     bool, typer.Option("--linear", help="A raw file developed to TIFF: linear light, not sRGB.")
+]
+DtypeName = Annotated[
+    str,
+    typer.Option(
+        "--dtype",
+        metavar="DTYPE",
+        help="Of the output: float32 is not rounded; uint16, uint8, ...; else that of the input.",
+        autocompletion=lambda incomplete: [d for d in DTYPES if d.startswith(incomplete)],
+    ),
 ]
 Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Files at a time.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print errors only.")]

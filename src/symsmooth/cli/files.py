@@ -21,6 +21,7 @@ from ..app.run import BatchJob, run
 from .arguments import (
     AsJson,
     Axis,
+    DtypeName,
     Format,
     Inputs,
     Jobs,
@@ -77,6 +78,7 @@ def denoise(
     slices: Slices = False,
     time: Time = False,
     format: Format = "",
+    dtype: DtypeName = "",
     linear: Linear = False,
     n_jobs: Jobs = 1,
     workers: Workers = None,
@@ -102,7 +104,9 @@ def denoise(
         options = parse_options(chosen, given_options(context) | unknown)
         third = parse_third_axis(volume, slices, time)
         region = parse_region(noise_from)
-        how = jobs.DenoiseJob(chosen, options, sigma, axis, workers, seed, third, region, linear)
+        how = jobs.DenoiseJob(
+            chosen, options, sigma, axis, workers, seed, third, region, linear, dtype
+        )
         with opened_streams(names, out, format) as streams:
             plan = batch.plan_outputs(streams.names, streams.out, overwrite, resume)
             printing = _Printing(as_json, quiet, verbose, streams)

@@ -28,3 +28,8 @@ def decorrelate(noisy: Float, sigma: float) -> Float:
 def mix(values: Float, transform: Float) -> Float:
     """Apply a channel transform (channels, channels) to (*spatial, channels)."""
     return values if transform.shape == (1, 1) else values @ transform
+
+
+def luminance(values: Float) -> Float:
+    """Return the mean of the channels, (*spatial, 1): under white noise, independent of the colours."""
+    return values if values.shape[-1] == 1 else values.mean(axis=-1, keepdims=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import sys
 import warnings
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -41,14 +42,44 @@ def check_one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
-def check_strength(strength: float) -> None:
+def check_strength(strength: object, name: str = "strength", *, or_zero: bool = False) -> None:
     """Refuse what cannot multiply a noise level sensibly."""
-    is_number = isinstance(strength, numbers.Real) and not isinstance(strength, bool)
-    if not (is_number and 0.01 <= strength <= 100):
+    if not (_is_number(strength) and (0.01 <= strength <= 100 or (or_zero and strength == 0))):
+        zero = ", 0 to leave it as it is" if or_zero else ""
         raise ValueError(
-            f"strength must be a number from 0.01 to 100, got {strength!r}; "
-            "use 1 for the noise as it is, less to keep more detail, more for a smoother image"
+            f"{name} must be a number from 0.01 to 100, got {strength!r}; "
+            f"use 1 for the noise as it is, less to keep more detail, more for a smoother image{zero}"
         )
+
+
+def split_strength(strength: Any, chroma_strength: Any = None) -> tuple[float, float]:
+    """Return the strengths for luminance and for colour; one number is for both."""
+    luma, chroma = strength, strength if chroma_strength is None else chroma_strength
+    if isinstance(strength, (tuple, list)):
+        if len(strength) != 2:
+            raise ValueError(
+                f"strength must be a number or two, for luminance and for colour, got {strength!r}"
+            )
+        if chroma_strength is not None:
+            raise ValueError("strength is given for colour already; leave out chroma_strength")
+        luma, chroma = strength
+    check_strength(luma, or_zero=True)
+    check_strength(
+        chroma, "strength" if chroma_strength is None else "chroma_strength", or_zero=True
+    )
+    return float(luma), float(chroma)
+
+
+def check_share(name: str, value: object) -> None:
+    """Refuse what is no number from 0 to 1."""
+    if not (_is_number(value) and 0 <= value <= 1):
+        raise ValueError(
+            f"{name} must be a number from 0 to 1, got {value!r}; use 0 for none of it, 1 for all"
+        )
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def make_rng(rng: int | np.random.Generator | None) -> np.random.Generator:

@@ -10,9 +10,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.channels import luminance
 from ..core.image import Array, ChannelAxis, Float, Picture, open_image
 from ..core.lazy import dask_aware
-from ..core.options import check_one_of, check_strength, make_rng
+from ..core.options import check_one_of, check_share, make_rng, split_strength
 from ..core.parallel import Pool, Progress
 from ..noise import NoiseModel, White, resolve
 from ..noise.clipping import correct_clipping
@@ -20,7 +21,7 @@ from ..noise.models import NoiseName
 from ..noise.spectrum import Correlated
 from ..noise.tone import correct_tone
 from .blotches import remove_blotches
-from .presets import Quality
+from .presets import PRESETS, Quality
 from .stages import Stages, run_gsfw
 
 Tone = Literal["auto", "srgb", "linear"]
@@ -43,8 +44,9 @@ class DenoiseResult:
     n_bounded : int
         Pixels that would have changed by more than 8 times the noise, and were held there.
     std : float32 ndarray or None
-        Posterior standard deviation of the estimate at each pixel, in the image's units; None for
-        correlated noise, whose spectrum ties the errors of all pixels together.
+        Posterior standard deviation of the estimate at each pixel, in the image's units, at the strength
+        for luminance and without grain; None for correlated noise, whose spectrum ties the errors of all
+        pixels together.
     """
 
     image: Array
@@ -66,7 +68,9 @@ def denoise(
     *,
     quality: Quality = "balanced",
     noise: NoiseName | NoiseModel | ArrayLike = "auto",
-    strength: float = 1.0,
+    strength: float | tuple[float, float] = 1.0,
+    chroma_strength: float | None = None,
+    grain: float = 0.0,
     tone: Tone = "auto",
     channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
@@ -88,8 +92,14 @@ def denoise(
     noise : {"auto", "gaussian", "poisson-gaussian", "correlated"}, model or array_like
         What kind of noise; "auto" decides from the image (:func:`estimate_noise` says what it would
         decide, and its result may be given here).  An array is a sample of pure noise.
-    strength : float
-        Multiplies the noise level, 0.01 to 100: above 1 for a smoother picture, below 1 for more detail.
+    strength : float or (float, float)
+        Multiplies the noise level, 0.01 to 100: above 1 for a smoother picture, below 1 for more detail; 0
+        leaves the picture as it is.  A pair is for luminance and for colour.
+    chroma_strength : float or None
+        Strength for colour, if not that for luminance: the second of a pair.  With channels only; two
+        strengths other than 0 take twice the time.
+    grain : float
+        Share of the removed luminance noise that is put back, 0 to 1.
     tone : {"auto", "srgb", "linear"}
         Noise that was added before a tone curve darkens the mean of noisy pixels, most in the shadows.
         "srgb": pixels are gamma-encoded, and where what was removed is skewed as the curve makes it, that
@@ -118,6 +128,10 @@ def denoise(
     or a division by its spectrum), GSF-W (:func:`denoise_gsfw`) removes it, and the transform is undone,
     without bias.
 
+    Luminance is the mean of the channels, in the values of the image; colour is how far each channel lies
+    from it.  For two strengths the image is denoised with each, and the luminance of the first result goes
+    with the colour of the second.
+
     References
     ----------
     S. H. Chan, T. Zickler, Y. M. Lu, "Understanding symmetric smoothing filters: a Gaussian mixture
@@ -136,6 +150,8 @@ def denoise(
         quality=quality,
         noise=noise,
         strength=strength,
+        chroma_strength=chroma_strength,
+        grain=grain,
         tone=tone,
         channel_axis=channel_axis,
         mask=mask,
@@ -151,7 +167,9 @@ def fit_denoise(
     *,
     quality: Quality = "balanced",
     noise: NoiseName | NoiseModel | ArrayLike = "auto",
-    strength: float = 1.0,
+    strength: float | tuple[float, float] = 1.0,
+    chroma_strength: float | None = None,
+    grain: float = 0.0,
     tone: Tone = "auto",
     channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
@@ -161,28 +179,73 @@ def fit_denoise(
 ) -> DenoiseResult:
     """Denoise as :func:`denoise` does (same parameters) and return what was found."""
     picture = open_image(image, channel_axis, mask)
-    check_strength(strength)
+    luma, chroma = split_strength(strength, chroma_strength)
+    check_share("grain", grain)
     check_one_of("tone", tone, ("auto", "srgb", "linear"))
+    check_one_of("quality", quality, tuple(PRESETS))
     found_noise = resolve(picture, sigma, noise)
     model = found_noise.in_units(picture.offset, picture.scale)
-    generator = make_rng(rng)
+    task = _Task(picture, model, quality, tone, make_rng(rng))
+    if picture.noisy.shape[-1] == 1:
+        chroma = luma  # grey pictures have no colour
     with Pool(workers, progress) as pool:
+        with pool.part(1.0 if luma == chroma else 0.5):
+            found = task.run(luma, pool)
+        other = found if luma == chroma else task.run(chroma, pool)
+    denoised = found.image
+    if luma != chroma:
+        denoised = other.image + luminance(found.image - other.image)
+    if grain > 0.0:
+        denoised = denoised + np.float32(grain) * _removed_luminance(picture, denoised)
+    find_std = partial(_std_in_units, picture, model, found.stages)
+    n_bounded = max(found.stages.n_bounded, other.stages.n_bounded)
+    return DenoiseResult(picture.restore(denoised), found_noise, found.tone, n_bounded, find_std)
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    """What one strength gave."""
+
+    image: Float
+    tone: float
+    stages: Stages
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A picture and its noise, to be removed at some strength."""
+
+    picture: Picture
+    model: NoiseModel
+    quality: Quality
+    tone: Tone
+    rng: np.random.Generator
+
+    def run(self, strength: float, pool: Pool) -> _Estimate:
+        """Remove the noise."""
+        picture, model, quality, rng = self.picture, self.model, self.quality, self.rng
+        if strength == 0.0:
+            nothing = Stages((picture.noisy,), np.zeros_like(picture.noisy), (), {})
+            return _Estimate(picture.noisy, 0.0, nothing)
         if isinstance(model, White):
-            found = run_gsfw(picture, strength * model.sigma, quality, generator, pool)
+            found = run_gsfw(picture, strength * model.sigma, quality, rng, pool)
             denoised = found.image
         else:
             with pool.part(_BEFORE_BLOTCHES if isinstance(model, Correlated) else 1.0):
-                found = run_gsfw(_whiten(picture, model), strength, quality, generator, pool)
+                found = run_gsfw(_whiten(picture, model), strength, quality, rng, pool)
             denoised = model.restore(found.image)
             if isinstance(model, Correlated):
-                denoised = remove_blotches(
-                    picture, denoised, model, strength, quality, generator, pool
-                )
-    denoised, used = _without_tone_bias(picture, denoised, tone)
-    if isinstance(model, White) and used == 0.0 and model.sigma > 0.0 and picture.whole is None:
-        denoised = correct_clipping(picture.noisy, denoised, model.sigma)
-    find_std = partial(_std_in_units, picture, model, found)
-    return DenoiseResult(picture.restore(denoised), found_noise, used, found.n_bounded, find_std)
+                denoised = remove_blotches(picture, denoised, model, strength, quality, rng, pool)
+        denoised, used = _without_tone_bias(picture, denoised, self.tone)
+        if isinstance(model, White) and used == 0.0 and model.sigma > 0.0 and picture.whole is None:
+            denoised = correct_clipping(picture.noisy, denoised, model.sigma)
+        return _Estimate(denoised, used, found)
+
+
+def _removed_luminance(picture: Picture, denoised: Float) -> Float:
+    """Return the luminance noise that was removed, (*spatial, 1); missing pixels had none."""
+    removed = luminance(picture.noisy - denoised)
+    return removed if picture.mask is None else removed * picture.observed[..., np.newaxis]
 
 
 def _std_in_units(picture: Picture, model: NoiseModel, found: Stages) -> Float | None:

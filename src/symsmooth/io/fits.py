@@ -19,6 +19,7 @@ from .limits import check_declared_size
 
 _BLOCK = 2880
 _UNSIGNED = {8: -(2**7), 16: 2**15, 32: 2**31, 64: 2**63}  # BZERO by BITPIX; 8: signed bytes
+_OF_STORED = ("BSCALE", "BZERO", "BLANK", "DATAMIN", "DATAMAX", "CHECKSUM", "DATASUM")  # pixels
 _SIGNS = {8: np.int8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _PLANES = 3  # a cube of so many planes without a name is colour, as Siril and PixInsight save it
 _WIDTH = 72  # letters of a HISTORY card
@@ -186,13 +187,16 @@ def _compressed(header: Any, stored: Array, image: ImageFile, note: str) -> byte
 
 
 def _fresh(image: ImageFile, note: str) -> bytes:
-    """Return an image that comes from another format: channels first, a header of its own."""
+    """Return an image from another format, or of another dtype, whose header then stays: channels first."""
     import io
 
     pixels = image.pixels
     if image.channel_axis is not None:
         pixels = np.moveaxis(pixels, image.channel_axis, 0)
-    block = fits.PrimaryHDU(np.ascontiguousarray(pixels))
+    header = fits.Header.fromstring(image.details.get("fits_header", ""))
+    for key in _OF_STORED:
+        header.remove(key, ignore_missing=True)
+    block = fits.PrimaryHDU(np.ascontiguousarray(pixels), header)
     if note:
         _add_history(block.header, note)
     buffer = io.BytesIO()

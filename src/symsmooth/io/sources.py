@@ -52,6 +52,13 @@ class Source:
         except Exception as error:  # a damaged file can raise anything in a decoder
             raise FileError(f"{self.path}: cannot be read: {one_line(error)}") from error
 
+    def as_plain(self, dtype: np.dtype[Any]) -> Source:
+        """Return what a new image of this shape and another dtype is made like; it has no metadata."""
+        zeros = np.broadcast_to(np.zeros((), dtype), self.shape)
+        plain = Source(self.path, "", zeros, self.axes, {})
+        plain.chunks = self.chunks
+        return plain
+
     def close(self) -> None:
         """Close the file."""
         for name in ("tiff", "handle"):

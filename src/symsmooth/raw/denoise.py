@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.image import Array, Float, Picture, open_image
-from ..core.options import check_strength, make_rng
+from ..core.options import check_share, check_strength, make_rng
 from ..core.parallel import Pool, Progress
 from ..gsfw.presets import PRESETS, Quality
 from ..gsfw.stages import run_gsfw
@@ -55,6 +55,7 @@ def denoise_raw(
     quality: Quality = "balanced",
     noise: PoissonGaussian | None = None,
     strength: float = 1.0,
+    grain: float = 0.0,
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
@@ -80,6 +81,8 @@ def denoise_raw(
         or of all (one channel); None estimates it (:func:`estimate_raw_noise`).
     strength : float
         Multiplies the noise level, 0.01 to 100: above 1 for a smoother picture, below 1 for more detail.
+    grain : float
+        Share of the removed noise that is put back, 0 to 1; that of hot and dead pixels is not.
     mask : array_like of bool or None
         True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None
@@ -117,6 +120,7 @@ def denoise_raw(
         quality=quality,
         noise=noise,
         strength=strength,
+        grain=grain,
         mask=mask,
         rng=rng,
         workers=workers,
@@ -133,6 +137,7 @@ def fit_denoise_raw(
     quality: Quality = "balanced",
     noise: PoissonGaussian | None = None,
     strength: float = 1.0,
+    grain: float = 0.0,
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
@@ -140,6 +145,7 @@ def fit_denoise_raw(
 ) -> RawResult:
     """Denoise as :func:`denoise_raw` does (same parameters) and return what was found."""
     check_strength(strength)
+    check_share("grain", grain)
     _check_quality(quality)
     exposure = _expose(mosaic, pattern, black, white, mask)
     generator = make_rng(rng)
@@ -153,6 +159,8 @@ def fit_denoise_raw(
         denoised = _remove_noise(stabilised, exposure, strength, quality, generator, pool)
     light = undo_stabilise(denoised, exposure.tile, given)
     del denoised, stabilised
+    if grain > 0.0:
+        light += np.float32(grain) * np.where(holes, np.float32(0), exposure.light - light)
     return RawResult(
         exposure.restore(light, defects), given, int(defects.sum()), int(exposure.highlights.sum())
     )

@@ -35,6 +35,7 @@ _WORDS = (
     (r"--noise correlated", "Coarse noise"),
     (r"--noise-from X,Y,W,H measures it on flat ground", "a box on flat ground measures it"),
     (r"--sigma", "the level of white noise"),
+    (r"write --dtype float32( and -o to a \.tif)?", "the command line can write floats"),
 )
 _REMEDIES = (("Coarse noise", "coarse"), ("box on flat ground", "box"), ("White noise", "white"))
 
@@ -82,6 +83,10 @@ def make_job(settings: Settings, level: float, workers: int | None) -> jobs.Deno
         options["strength"] = settings.strength
     elif settings.strength != 1.0:  # it is told of more, or less, noise
         sigma = settings.strength * (level if sigma is None else sigma)
+    if settings.chroma_strength is not None and "chroma_strength" in method.options:
+        options["chroma_strength"] = settings.chroma_strength
+    if settings.grain and "grain" in method.options:
+        options["grain"] = settings.grain
     region = settings.box if settings.noise == "box" else None
     axis: jobs.ChannelAxis = "auto" if settings.channels == "together" else None
     third: Any = settings.third

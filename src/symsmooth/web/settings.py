@@ -12,6 +12,7 @@ from .errors import SessionError
 
 Box = tuple[int, int, int, int]  # x, y, width, height
 _STRENGTHS = 0.1, 10.0
+_CHROMA_STRENGTHS = 0.01, 10.0  # or 0: colour stays as it is
 _MOST = 2**31  # of a place in a picture
 
 
@@ -25,6 +26,8 @@ class Settings:
     level: float | None = None  # of white noise; None: estimated
     box: Box | None = None  # flat ground, for noise "box"
     strength: float = 1.0
+    chroma_strength: float | None = None  # for colour; None: as for luminance
+    grain: float = 0.0  # share of the removed luminance noise that is put back
     third: str = "auto"  # as the file says, or one of THIRDS
     channels: str = "together"  # or "apart"
 
@@ -45,6 +48,7 @@ class Settings:
         low, high = _STRENGTHS
         if not _is_number(read.strength) or not low <= read.strength <= high:
             raise SessionError(f"Strength must be between {low:g} and {high:g}.")
+        _check_taste(read)
         if read.level is not None and not (_is_number(read.level) and read.level > 0):
             raise SessionError("The noise level must be a number above 0, or left empty.")
         box = None if read.box is None else _box(read.box)
@@ -55,6 +59,15 @@ class Settings:
     def as_json(self) -> dict[str, Any]:
         """Return them as the page sends them."""
         return asdict(self)
+
+
+def _check_taste(read: Settings) -> None:
+    """Refuse strengths of colour and shares of grain that cannot be."""
+    colour, (low, high) = read.chroma_strength, _CHROMA_STRENGTHS
+    if colour is not None and not (_is_number(colour) and (colour == 0 or low <= colour <= high)):
+        raise SessionError(f"Colour strength must be 0, or between {low:g} and {high:g}.")
+    if not _is_number(read.grain) or not 0 <= read.grain <= 1:
+        raise SessionError("Grain must be between 0 and 1.")
 
 
 def whole_numbers(given: object, most: int = 8) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 // The settings: what can be chosen for the picture that is shown, and what was found in it.
 import { h } from "./dom.js";
 
-const START = { method: "denoise", quality: "balanced", noise: "auto", level: null, box: null, strength: 1, third: "auto", channels: "together" };
+const START = { method: "denoise", quality: "balanced", noise: "auto", level: null, box: null, strength: 1, chroma_strength: null, grain: 0, third: "auto", channels: "together" };
 const SMALLEST = 16; // pixels a side of a box
 
 export class Controls {
@@ -37,17 +37,33 @@ export class Controls {
     parts.level = h("input", { id: "level", type: "number", min: "0", step: "any", placeholder: "automatic", onchange: (event) => this.set({ level: event.target.value === "" ? null : Number(event.target.value) }) });
     parts.levelRow = h("div", { class: "field row" }, h("label", { for: "level" }, "Level σ"), parts.level);
     parts.box = this.#boxRow();
-    parts.strength = h("input", { id: "strength", type: "range", min: "0.2", max: "3", step: "0.05", oninput: (event) => { parts.strengthTold.value = Number(event.target.value).toFixed(2); }, onchange: (event) => { this.set({ strength: Number(event.target.value) }); this.acts.changed(); } });
-    parts.strengthTold = h("output", { for: "strength" });
-    parts.strengthRow = h("div", { class: "field" }, h("div", { class: "between" }, h("label", { for: "strength" }, "Strength"), parts.strengthTold), parts.strength,
-      h("div", { class: "between note" }, h("span", {}, "keeps more"), h("span", {}, "removes more")));
+    parts.strength = this.#slider("strength", "Strength", [0.2, 3], ["keeps more", "removes more"]);
+    parts.chroma = this.#slider("chroma_strength", "Colour strength", [0, 3], ["keeps all", "removes more"]);
+    parts.grain = this.#slider("grain", "Grain", [0, 1], ["none", "all that was there"]);
+    parts.taste = h("details", { id: "taste" }, h("summary", {}, "To taste"), parts.chroma, parts.grain,
+      h("button", { type: "button", onclick: () => { this.set({ chroma_strength: null, grain: 0 }); this.acts.changed(); } }, "Reset"));
     parts.third = h("div");
     parts.channels = this.#choice("channels", "Channels", { together: ["Together", "They share what they show: as a rule better."], apart: ["One by one", "Each as a picture of its own."] }, (channels) => this.set({ channels }));
     parts.start = h("button", { id: "go", class: "primary", type: "button", onclick: () => (this.mode === "compare" ? this.acts.compare([...this.methods]) : this.acts.start()) });
     parts.go = h("div", { class: "go" }, parts.start);
     parts.why = h("div", { id: "why" });
     this.root.replaceChildren(parts.found, h("div", { class: "settings" }, parts.tabs, parts.one, parts.many, parts.clean, parts.quality, parts.noise, parts.levelRow, parts.box,
-      parts.strengthRow, parts.third, parts.channels), parts.go, parts.why);
+      parts.strength, parts.taste, parts.third, parts.channels), parts.go, parts.why);
+  }
+
+  /** A slider for a setting; null is told in words, and stands where the strength does. */
+  #slider(name, label, [min, max], [low, high]) {
+    const id = name.replace("_", "-");
+    const told = h("output", { for: id });
+    const input = h("input", { id, type: "range", min: String(min), max: String(max), step: "0.05", oninput: () => { told.value = Number(input.value).toFixed(2); }, onchange: () => { this.set({ [name]: Number(input.value) }); this.acts.changed(); } });
+    const made = h("div", { class: "field" }, h("div", { class: "between" }, h("label", { for: id }, label), told), input,
+      h("div", { class: "between note" }, h("span", {}, low), h("span", {}, high)));
+    made.tell = () => {
+      const value = this.settings[name];
+      input.value = value ?? this.settings.strength;
+      told.value = value === null ? "as strength" : value.toFixed(2);
+    };
+    return made;
   }
 
   /** Radio buttons that look like one control; {value: [title, about]}. */
@@ -133,8 +149,9 @@ export class Controls {
     parts.box.hidden = settings.noise !== "box";
     this.boxInputs.forEach((input, n) => { input.value = settings.box?.[n] ?? ""; });
     this.boxNote.textContent = this.#boxTold();
-    parts.strength.value = settings.strength;
-    parts.strengthTold.value = settings.strength.toFixed(2);
+    for (const slider of [parts.strength, parts.chroma, parts.grain]) slider.tell();
+    parts.taste.hidden = !chosen.some((each) => each.strength);
+    parts.chroma.hidden = !(this.picture?.info?.channels > 1);
     parts.channels.hidden = !this.picture?.info?.apart || comparing;
     parts.channels.tell(settings.channels);
     const count = this.methods.size;

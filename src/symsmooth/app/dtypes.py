@@ -1,0 +1,115 @@
+"""The dtype of what is written: one that was asked for, and what rounding to it costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..io import ImageFile
+
+DTYPES = ("uint8", "uint16", "uint32", "int8", "int16", "int32", "float16", "float32", "float64")
+_LOST = 0.1  # share of the noise reduction that rounding may throw away
+_KEPT = ("exif", "icc", "xmp", "dpi", "orientation", "photometric")  # metadata for any dtype
+_TIED = ("TIFF", "ZARR")  # formats with metadata that is tied to the dtype
+_KEPT_WORDS = "only EXIF, XMP, ICC profile, resolution and the header of a FITS image are"
+_HOLDS_FLOATS = (".tif", ".tiff", ".fits", ".fit", ".fts", ".zarr", ".npy")
+
+
+def check_dtype(name: str) -> None:
+    """Refuse what is no dtype of an image; an empty name is the file's own."""
+    if name and name not in DTYPES:
+        raise UsageError(f"--dtype must be one of {', '.join(DTYPES)}, got {name!r}")
+
+
+def working_dtype(own: np.dtype[Any], asked: str) -> np.dtype[Any]:
+    """Return the dtype in which pixels are denoised: a float if another than their own is asked for."""
+    import numpy as np
+
+    return own if asked in ("", own.name) else np.result_type(own, np.float32)
+
+
+def written_like(image: ImageFile, asked: str) -> ImageFile:
+    """Return what an image will be written as; pixels of another dtype are yet to come."""
+    import numpy as np
+
+    if asked in ("", image.pixels.dtype.name):
+        return image
+    if image.alpha is not None:
+        raise UsageError("the file has opacity, which keeps its dtype; leave out --dtype")
+    pixels = np.broadcast_to(np.zeros((), asked), image.pixels.shape)
+    details = {name: image.details[name] for name in _KEPT if name in image.details}
+    if image.format == "FITS":
+        details["fits_header"] = image.details["header"]
+    return replace(image, pixels=pixels, format="", details=details)
+
+
+def rounded(pixels: Any, dtype: np.dtype[Any]) -> Any:
+    """Return pixels in a dtype, held within its limits; integers are rounded, what is missing is 0."""
+    import numpy as np
+
+    if pixels.dtype == dtype:
+        return pixels
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return pixels.astype(dtype)
+    limits = np.iinfo(dtype)
+    whole = np.nan_to_num(np.rint(pixels.astype(np.float64)), posinf=np.inf, neginf=-np.inf)
+    return np.clip(whole, limits.min, limits.max).astype(dtype)
+
+
+def dtype_warnings(image: ImageFile, asked: str, pixels: Any, kept: str = _KEPT_WORDS) -> list[str]:
+    """Return what another dtype than the file's own costs.
+
+    Parameters
+    ----------
+    image : ImageFile
+        As it was read.
+    asked : str
+        The dtype.
+    pixels : ndarray
+        What is to be written, or a sample of it, before it is rounded.
+    kept : str
+        What is kept of the metadata.
+    """
+    import numpy as np
+
+    if asked in ("", image.pixels.dtype.name):
+        return []
+    warnings = []
+    if np.dtype(asked).kind in "ui":
+        limits = np.iinfo(asked)
+        outside = 1 - ((pixels >= limits.min - 0.5) & (pixels <= limits.max + 0.5)).mean()
+        if outside > 0:
+            share = f"{100 * outside:.2g} % of the pixels"
+            warnings.append(f"{share} do not fit into {asked} and are cut; use --dtype float32")
+    if image.format in _TIED or len(image.details.get("parts", ())) > 1:
+        own = f"{image.format} metadata is that of {image.pixels.dtype} pixels"
+        warnings.append(f"{own}: {kept} kept in {asked}")
+    return warnings
+
+
+def rounding_warning(dtype: np.dtype[Any], removed: float, target: Path) -> list[str]:
+    """Say if rounding to integers throws away more than a tenth of the noise reduction.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Of what is written.
+    removed : float
+        Root mean square of the change; if it is less than that of rounding, there is nothing to lose.
+    target : Path
+    """
+    cost = 1 / 12  # variance of rounding to whole numbers
+    if dtype.kind not in "ui" or not cost <= removed**2 < cost / _LOST:
+        return []
+    place = "" if target.suffix.lower() in _HOLDS_FLOATS else " and -o to a .tif"
+    return [
+        f"rounding to {dtype.name} throws away more than a tenth of the noise reduction; "
+        f"write --dtype float32{place}"
+    ]
