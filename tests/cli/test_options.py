@@ -204,3 +204,21 @@ def test_what_cannot_be_is_one_line_and_no_output(arguments, given, message, tmp
     assert done.stderr.count(b"\n") == 1
     assert b"symsmooth-" not in done.stderr
     assert done.stdout == b""
+
+
+def test_what_was_removed_is_looked_at(tmp_path) -> None:
+    """In words with --verbose, as two numbers with --json."""
+    noisy = np.random.default_rng(0).normal(0, 15, (96, 96)) + 8 * (np.arange(96) // 24)
+    np.save(tmp_path / "in.npy", noisy)
+    arguments = [
+        "denoise",
+        str(tmp_path / "in.npy"),
+        "-o",
+        str(tmp_path / "out.npy"),
+        "--overwrite",
+    ]
+    told = CliRunner().invoke(cli.app, [*arguments, "--verbose"])
+    assert "check: what was removed looks like noise (outlines 0.0" in told.output
+    found = json.loads(CliRunner().invoke(cli.app, [*arguments, "--json"]).output)["check"]
+    assert found["outlines"] < 0.05
+    assert found["left"] < 0.2

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..io.stacks import Stack, Third
     from ..methods import Method
     from ..noise import NoiseEstimator, NoiseModel
+    from ..noise.check import Check
 
 ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
 Region = tuple[int, int, int, int]  # x, y, width, height
@@ -92,6 +93,7 @@ class Outcome:
     parameters: Mapping[str, object]
     warnings: Sequence[str]
     seconds: float
+    check: Check | None = None  # of what was removed
 
     def as_line(self, verbose: bool = False) -> str:
         """Return all there is to tell, on one line."""
@@ -125,6 +127,9 @@ class Outcome:
         options = {name: option.default for name, option in method.options.items()}
         options |= dict(self.job.options)
         told = ", ".join(f"{name} {value}" for name, value in options.items() if name != "noise")
+        if self.check is not None:
+            numbers = f"outlines {self.check.outlines:.2f}, noise left {self.check.left:.2f}"
+            lines.append(f"check: {self.check} ({numbers})")
         threads = "all cores" if self.job.workers is None else f"{self.job.workers} threads"
         lines.append(f"method: {', '.join(filter(None, [method.name, told]))}")
         lines.append(f"run: seed {self.job.seed}, {threads}")
@@ -143,6 +148,7 @@ class Outcome:
             "seconds": round(self.seconds, 3),
             "parameters": dict(self.parameters),
             "warnings": list(self.warnings),
+            "check": None if self.check is None else vars(self.check),
         }
 
 
@@ -195,6 +201,7 @@ def denoise_file(source: Path, target: Path, job: DenoiseJob, progress: Progress
     return Outcome(
         source, target, images[0], stacks[0], len(images), job, first.noise,
         {**job.chosen, **first.learned}, [*first.warnings, *lost], time.perf_counter() - start,
+        first.check,
     )  # fmt: skip
 
 
@@ -207,6 +214,7 @@ class _Done:
     learned: Mapping[str, object]
     warnings: Sequence[str]
     removed: float  # root mean square of the change
+    check: Check | None
 
 
 def _denoise_image(
@@ -214,6 +222,8 @@ def _denoise_image(
 ) -> _Done:
     """Denoise one image piece by piece."""
     import numpy as np
+
+    from ..noise.check import check_images
 
     report = progress or nobody_listens
     report(0.0, "noise")
@@ -231,15 +241,17 @@ def _denoise_image(
             job, piece, stack.channel_axis, model, _slice_progress(progress, number, len(stack))
         )
         squares += _squared_change(piece, denoised[index])
-    noise, removed = None, (squares / denoised.size) ** 0.5
+    noise, check, removed = None, None, (squares / denoised.size) ** 0.5
     warnings = dtype_warnings(image, job.dtype, denoised)
     if model is not None:
         span = value_range(image.pixels)
         noise = describe_noise(job, model, middle_slice(image, stack), span)
         warnings += find_warnings(noise, image.pixels, span, removed, job.sigma)
+        middle = _middle_piece(image, stack)
+        check = check_images(image.pixels[middle], denoised[middle], stack.channel_axis, model)
     like = written_like(image, job.dtype)
     made = replace(like, pixels=rounded(denoised, like.pixels.dtype))
-    return _Done(made, noise, learned if len(stack) == 1 else {}, warnings, removed)
+    return _Done(made, noise, learned if len(stack) == 1 else {}, warnings, removed, check)
 
 
 def nobody_listens(fraction: float, what: str) -> None:

@@ -130,6 +130,7 @@ def find_warnings(
     known = pixels[np.isfinite(pixels)]
     if not known.size or known.min() == known.max():
         return []
+    span = min(span, float(np.subtract(known.max(), known.min(), dtype=np.float64)))
     if removed >= _NOTHING * span:
         confidence = noise.fields.get("confidence", 1.0)
         if noise.fields["kind"] != "correlated" or not isinstance(confidence, float):

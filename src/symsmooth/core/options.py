@@ -63,10 +63,10 @@ def split_strength(strength: Any, chroma_strength: Any = None) -> tuple[float, f
         if chroma_strength is not None:
             raise ValueError("strength is given for colour already; leave out chroma_strength")
         luma, chroma = strength
-    check_strength(luma, or_zero=True)
-    check_strength(
-        chroma, "strength" if chroma_strength is None else "chroma_strength", or_zero=True
-    )
+    name = "strength" if chroma_strength is None else "chroma_strength"
+    both = bool(luma == chroma)  # nothing at all would be done with 0
+    check_strength(luma, or_zero=not both)
+    check_strength(chroma, name, or_zero=not both)
     return float(luma), float(chroma)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.ndimage
 
-from ..core.image import Array, Float
+from ..core.image import Array, Float, open_image
 
 if TYPE_CHECKING:
     from .models import NoiseModel
@@ -53,6 +53,23 @@ class Check:
         if self.left > _NOISE_SEEN:
             return "much of the noise is left on flat ground"
         return "what was removed looks like noise"
+
+
+def check_images(
+    noisy: Array, denoised: Array, channel_axis: int | None, model: NoiseModel
+) -> Check | None:
+    """Look at what was removed from an image; the model is in its units."""
+    picture = open_image(noisy, channel_axis)
+    last = (
+        denoised[..., np.newaxis]
+        if channel_axis is None
+        else np.moveaxis(denoised, channel_axis, -1)
+    )
+    clean = (last - picture.offset) / picture.scale
+    if picture.mask is not None:  # missing pixels had no noise
+        clean = np.where(picture.mask[..., np.newaxis], picture.noisy, clean)
+    own = model.in_units(picture.offset, picture.scale)
+    return check_removed(picture.noisy, clean.astype(np.float32), own)
 
 
 def check_removed(noisy: Float, denoised: Float, model: NoiseModel) -> Check | None:
