@@ -239,9 +239,12 @@ def half(value: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("pixels", "parts"),
     [
-        (half(0), ("no noise was found", "% of the pixels are exactly 0", "--sigma 5")),
-        (half(255), ("no noise was found", "% of the pixels are exactly 255", "--sigma 5")),
-        (np.indices((64, 64)).sum(0).astype(np.uint8), ("almost nothing was removed", "--sigma 5")),
+        (half(0), ("no noise was found", "% of the pixels are exactly 0", "such as --sigma ")),
+        (half(255), ("no noise was found", "% of the pixels are exactly 255", "such as --sigma ")),
+        (
+            np.indices((64, 64)).sum(0).astype(np.uint8),
+            ("almost nothing was removed", "such as --sigma "),
+        ),
     ],
 )
 def test_when_almost_nothing_was_removed_it_is_said_with_the_remedy(

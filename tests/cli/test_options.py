@@ -126,13 +126,14 @@ def test_options_of_another_method_are_refused(run: Any) -> None:
 
 def test_verbose_tells_what_was_decided(run: Any) -> None:
     text = run("denoise", "in.png", "-o", "o.png", "--quality", "fast", "--verbose").stdout
-    file, noise, method, seed = text.splitlines()[1:]
+    file, noise, method, check, seed = text.splitlines()[1:]
     assert "PNG, axes YX, no channels" in file
     assert "estimated, white Gaussian noise, sigma " in noise
     assert "nothing says that it is coarse" in noise
     assert (
         "denoise, quality fast, strength 1.0, chroma_strength None, grain 0.0, tone auto" in method
     )
+    assert "check: what was removed looks like noise" in check
     assert "seed 0, all cores" in seed
     given = run("denoise", "in.png", "-o", "p.png", "--method", "nlm", "--sigma", 9, "-v").stdout
     assert "noise: given, white Gaussian noise, sigma 9" in given

@@ -143,7 +143,7 @@ def test_checkers_have_no_noise() -> None:
 # --- wrong arguments --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("strength", [None, -1.0, np.nan, np.inf, "2", True, 1e-200, 1e9])
+@pytest.mark.parametrize("strength", [None, 0.0, -1.0, np.nan, np.inf, "2", True, 1e-200, 1e9])
 def test_a_strength_that_is_none_is_refused(strength) -> None:
     with pytest.raises(ValueError, match=r"strength must be a number from 0\.01 to 100.*use 1"):
         symsmooth.denoise(NOISY[..., 0], strength=strength)

@@ -158,7 +158,7 @@ def test_missing_pixels_volumes_integers_and_flat_pictures(noise, camera) -> Non
         ({"noise": PoissonGaussian((1.0, 1.0), (0.0, 0.0))}, "does not fit an image of shape"),
         ({"noise": Uneven(np.ones((5, 5, 1)))}, "estimate it from an image of the same shape"),
         ({"noise": MODELS["correlated"]}, "does not fit"),
-        ({"strength": -1.0}, "strength"),
+        ({"strength": 0.0}, "strength"),
     ],
 )
 def test_errors_say_what_to_do(arguments, message) -> None:
