@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from symsmooth.io import FileError, ImageFile, limit_decoded_size, read_image, write_image
+from symsmooth.io.formats import format_of
 from symsmooth.io.stacks import cut
 
 nib = pytest.importorskip("nibabel")
@@ -44,7 +45,8 @@ def test_a_file_comes_back_byte_for_byte(tmp_path: Path, name: str, dtype: str) 
     data = voxels((7, 6, 5), dtype)
     make(tmp_path / name, data)
     image = read_image(tmp_path / name)
-    assert (image.pixels.dtype, image.axes, image.format) == (np.dtype(dtype), "ZYX", "NIFTI")
+    assert (image.pixels.dtype, image.axes) == (np.dtype(dtype), "ZYX")
+    assert image.format == format_of(name)
     np.testing.assert_array_equal(image.pixels, data.T)
     write_image(tmp_path / f"out-{name}", image.pixels, like=image, note="not in the header")
     assert content(tmp_path / f"out-{name}") == content(tmp_path / name)

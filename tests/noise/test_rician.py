@@ -90,9 +90,10 @@ def test_a_head_and_its_level(percent: int) -> None:
     assert "background" in model.finding.reasons[0]
 
 
-def test_a_volume_gains_and_the_dark_is_dark() -> None:
+@pytest.mark.parametrize("seed", range(3))
+def test_a_volume_gains_and_the_dark_is_dark(seed: int) -> None:
     clean, sigma = head(), 15.0
-    noisy = magnitudes(clean, sigma)
+    noisy = magnitudes(clean, sigma, seed)
     found = denoise(noisy, noise="rician", quality="fast")
     assert psnr(found, clean) > psnr(denoise(noisy, quality="fast"), clean) + 1.0
     inside = clean > 0  # the brain alone: not only the air is better
@@ -108,6 +109,19 @@ def test_dark_ground_has_no_bias(signal: float) -> None:
     noisy = magnitudes(np.full((128, 128), 5 * signal), 5.0)
     found = denoise(noisy, noise=Rician(5.0), quality="fast")
     assert found.mean() == pytest.approx(5 * signal, abs=0.02 * 5)
+
+
+@pytest.mark.parametrize("sigma", [1.0, 2.0, 5.0])
+def test_rounded_pixels_have_the_same_level(sigma: float) -> None:
+    counts = np.rint(magnitudes(head(), sigma)).astype(np.int16)
+    assert estimate_noise(counts, noise="rician").sigma == pytest.approx(sigma, rel=0.04)
+
+
+def test_few_and_odd_pixels_are_no_error() -> None:
+    two_levels = np.zeros((40, 40))
+    two_levels[:20], two_levels[20:] = 1e-6, 100.0
+    for picture in (two_levels, np.zeros((9, 9)), np.arange(6.0).reshape(2, 3)):
+        assert np.isfinite(denoise(picture, noise="rician", quality="preview")).all()
 
 
 def test_without_background_the_signal_tells() -> None:

@@ -62,7 +62,7 @@ def read(path: Path, format: str) -> list[ImageFile]:
         "scaling": scaling,
         "pixels": pixels.dtype.str,
     }
-    return [ImageFile(pixels, None, None, "NIFTI", details, _AXES[-len(shape) :])]
+    return [ImageFile(pixels, None, None, format, details, _AXES[-len(shape) :])]
 
 
 def _read_header(handle: Any) -> tuple[bytes, Any]:

@@ -33,8 +33,14 @@ _SMOOTH = 1.0  # weight of their roughness: without it variances are nearer 1, b
 # The mean of a stabilised pixel grows as the square of a small signal, so that what is left of the noise in
 # it would be blown up to a quarter of sigma, and upwards only.  A mean that is above that of zero by less
 # than the first of these is called zero; from the second on it is taken as it is.
-_NEAR_ZERO = (0.05, 0.1)  # signals of 0.35 and 0.5 sigma; what is left of air has a spread of 0.03
+_NEAR_ZERO = (
+    0.06,
+    0.12,
+)  # signals of 0.38 and 0.54 sigma; what is left of air has a spread of 0.03
 _RAYLEIGH = np.sqrt(np.pi / 2)  # mean of pure noise, in sigma
+_SIDE = 5  # of squares in which background is looked for
+_MOST = 50_000  # of them
+_EMPTY = 0.25  # share of the least pixel value from which a square was cut out, or masked
 _DARK = 0.02  # quantile of the patches by energy where the search for background starts
 _ALIKE = 0.3  # relative distance of their levels within which patches may be the same background
 _FEWEST = 0.01  # share of the patches that are needed to call it background
@@ -187,13 +193,12 @@ def fit_rician(picture: Picture, samples: list[Array]) -> Rician | None:
     """
     zero = -picture.offset / picture.scale
     _check_magnitudes(picture, zero)
-    patches = np.concatenate(samples) - zero
-    found = _background(patches)
+    found = _background(_blocks(picture) - zero)
     if found is not None:
         sigma, share = found
         reason = f"{share:.0%} of the picture is background, where magnitudes are pure noise"
         return Rician(sigma, zero, finding=Finding(1.0, (reason,)))
-    sigma = _without_background(patches)
+    sigma = _without_background(np.concatenate(samples) - zero)
     if sigma <= 0.0:
         return None
     reason = "there is no background of pure noise; mean and variance of the signal were used"
@@ -211,16 +216,29 @@ def _check_magnitudes(picture: Picture, zero: float) -> None:
         )
 
 
+def _blocks(picture: Picture) -> Array:
+    """Return squares of all slices and channels (m, y, x), but for those that are empty or cut out.
+
+    Pixels at zero are not avoided as they are elsewhere: where noise is rounded, many are.
+    """
+    height, width = (min(_SIDE, n) for n in picture.spatial[-2:])
+    pixels = np.moveaxis(picture.noisy, -1, 0)
+    windows = np.lib.stride_tricks.sliding_window_view(pixels, (height, width), axis=(-2, -1))
+    blocks = windows[..., ::height, ::width, :, :].reshape(-1, height, width)
+    empty = (blocks == picture.noisy.min()).mean(axis=(1, 2)) > _EMPTY
+    blocks = blocks[~empty]
+    return blocks[:: max(1, len(blocks) // _MOST)].astype(np.float64)
+
+
 def _background(patches: Array) -> tuple[float, float] | None:
     """Return sigma and the share of the patches that are pure noise; None if these are too few."""
-    n_pixels = patches[0].size
+    n_pixels = patches.shape[1] * patches.shape[2]
     energy = (patches**2).mean(axis=(1, 2)) / 2  # sigma^2, in pure noise
-    energy_of = energy[energy > 0.0]
-    if energy_of.size == 0:
+    if not energy.any():
         return None
     # the median of so many squares lies a little below their mean
-    median = 2 * scipy.special.gammaincinv(n_pixels, 0.5) / (2 * n_pixels)
-    variance = float(np.quantile(energy_of, _DARK)) / median
+    median = float(scipy.special.gammaincinv(n_pixels, 0.5)) / n_pixels
+    variance = float(np.quantile(energy[energy > 0.0], _DARK, method="lower")) / median
     for _ in range(_ROUNDS):
         alike = np.abs(np.sqrt(energy / variance) - 1) < _ALIKE
         before, variance = variance, float(np.median(energy[alike])) / median
