@@ -120,6 +120,16 @@ def write_samples(folder: Path) -> None:
     sky[5, 5] = np.nan
     fits.PrimaryHDU(sky).writeto(folder / "m31.fits")
 
+    import mrcfile
+    import nibabel
+
+    real, imaginary = 12.5 * rng.standard_normal((2, 24, 24, 12))
+    real[6:18, 6:18, 3:9] += 200
+    nibabel.Nifti1Image(np.hypot(real, imaginary).astype(np.int16), np.eye(4)).to_filename(
+        folder / "head.nii.gz"
+    )
+    mrcfile.write(folder / "tomogram.mrc", stack)
+
     import zarr
 
     array = zarr.create_array(folder / "big.zarr", shape=(64, 64), chunks=(32, 32), dtype="uint8")

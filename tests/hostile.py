@@ -33,6 +33,7 @@ SUFFIXES = {
     **{"PNG": ".png", "PNG16": ".png", "JPEG": ".jpg", "BMP": ".bmp", "WEBP": ".webp"},
     **{"TIFF": ".tif", "TIFF-deflate": ".tif", "OME-TIFF": ".tif", "ImageJ": ".tif"},
     **{"DNG": ".dng", "DNG-packed": ".dng"},
+    **{"NIFTI": ".nii", "NIFTI.GZ": ".nii.gz", "MRC": ".mrc"},
     **{"FITS": ".fits", "NPY": ".npy", "ZARR": ".zarr", "OME-ZARR": ".zarr"},
 }
 
@@ -62,6 +63,13 @@ def sample(kind: str) -> bytes | dict[str, bytes]:
 
         parts = [fits.PrimaryHDU(stack[0]), fits.ImageHDU(stack[1].astype(np.float32))]
         fits.HDUList(parts).writeto(buffer)
+    elif kind.startswith("NIFTI"):
+        return sample_nifti(stack, packed=kind.endswith("GZ"))
+    elif kind == "MRC":
+        from symsmooth.io import ImageFile, mrc
+
+        volume = ImageFile(stack[0], None, None, "", axes="ZYX")
+        mrc.write(buffer, [volume], kind, "note")
     elif kind.endswith("ZARR"):
         return sample_store(kind, stack)
     elif kind.startswith("DNG"):
@@ -77,6 +85,19 @@ def sample(kind: str) -> bytes | dict[str, bytes]:
         }
         tifffile.imwrite(buffer, stack, **options[kind])
     return buffer.getvalue()
+
+
+def sample_nifti(stack: np.ndarray[Any, Any], packed: bool) -> bytes:
+    """Return a small series with an extension and a scaling."""
+    import gzip
+
+    import nibabel
+
+    image = nibabel.Nifti1Image(stack.T, np.diag([2.0, 2.0, 3.0, 1.0]), dtype=stack.dtype)
+    image.header.extensions.append(nibabel.nifti1.Nifti1Extension("comment", b"from the scanner"))
+    image.header.set_slope_inter(0.5, 3)
+    data: bytes = image.to_bytes()
+    return gzip.compress(data, mtime=0) if packed else data
 
 
 def sample_dng(**options: Any) -> bytes:

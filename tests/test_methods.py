@@ -42,7 +42,7 @@ def test_options_read_words_and_say_what_they_expect() -> None:
 
 def test_what_cannot_be_written_as_a_word_is_not_offered() -> None:
     noise = symsmooth.METHODS["denoise"].options["noise"]
-    assert noise.choices == ("auto", "gaussian", "poisson-gaussian", "correlated")
+    assert noise.choices == ("auto", "gaussian", "poisson-gaussian", "correlated", "rician")
     assert "class" not in noise.expects
 
 

@@ -632,3 +632,45 @@ def test_written_files_have_the_usual_mode_and_links_are_followed(tmp_path: Path
     assert (tmp_path / "link.png").is_symlink()
     assert read_image(tmp_path / "a.png").pixels[0, 0] == 1
     assert (tmp_path / "a.png").stat().st_mode & 0o777 == 0o640
+
+
+def in_mp4(brand: bytes) -> bytes:
+    return b"\0\0\0\x1cftyp" + brand + bytes(16)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "told"),
+    [
+        ("a.gif", b"GIF89a" + bytes(20), "is a GIF.*convert it: magick in.gif out.png"),
+        ("a.heic", in_mp4(b"heic"), "is a HEIC picture; convert it: heif-convert"),
+        ("a.avif", in_mp4(b"avif"), "is an AVIF picture; convert it: avifdec"),
+        ("a.dcm", bytes(128) + b"DICM", "is a DICOM file; convert a series with dcm2niix"),
+        ("a.hdr", bytes(344) + b"ni1\0", "pair; make it one file: nib-convert"),
+        ("a.gz", b"\x1f\x8b" + bytes(9), "is a damaged gzip file"),
+        ("a.mp4", in_mp4(b"isom"), "is not PNG, .*NIfTI, MRC.*; convert it"),
+    ],
+)
+def test_what_is_known_and_not_read_says_what_converts_it(
+    tmp_path: Path, name: str, data: bytes, told: str
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(FileError, match=told) as caught:
+        read_image(tmp_path / name)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "library", "extra"), [("nifti", "nibabel", "mri"), ("mrc", "mrcfile", "em")]
+)
+def test_formats_that_need_a_library_name_its_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, library: str, extra: str
+) -> None:
+    for module in [m for m in sys.modules if m == library or m.startswith(f"{library}.")]:
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, f"symsmooth.io.{name}", raising=False)
+    file = tmp_path / {"nifti": "a.nii", "mrc": "a.mrc"}[name]
+    marks = {"nifti": bytes(344) + b"n+1\0", "mrc": bytes(208) + b"MAP "}
+    file.write_bytes(marks[name])
+    with pytest.raises(FileError, match=rf"needs {library}; pip install 'symsmooth\[{extra}\]'"):
+        read_image(file)

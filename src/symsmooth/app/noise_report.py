@@ -93,7 +93,7 @@ def _kind_and_level(model: Any, pixels: Any) -> tuple[str, float, dict[str, obje
     if model.kind == "uneven":
         level = float(np.sqrt(np.mean(np.square(model.levels, dtype=np.float64))))
         return "white", level, {"levels": model.levels.tolist()}
-    return "white", float(model.sigma), {}
+    return "Rician" if model.kind == "rician" else "white", float(model.sigma), {}
 
 
 def _line(model: Any) -> str:

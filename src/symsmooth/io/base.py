@@ -41,7 +41,8 @@ class ImageFile:
     alpha : ndarray or None
         Opacity, in the shape of ``pixels`` without channels; never denoised.
     format : str
-        "PNG", "JPEG", "BMP", "WEBP", "TIFF", "FITS", "ZARR", "NPY", "DNG" or "RAW".
+        "PNG", "JPEG", "BMP", "WEBP", "TIFF", "FITS", "ZARR", "NPY", "NIFTI",
+        "NIFTI.GZ", "MRC", "DNG" or "RAW".
     details : mapping
         The metadata.  What other formats can hold too has one name in all: "exif", "icc", "xmp"
         (bytes), "dpi" (across, down), "orientation" (of EXIF; ``pixels`` are upright).  The rest is

@@ -21,7 +21,7 @@ from .base import (
 from .formats import detect_format, format_of, is_zarr, module_of
 
 _AGAIN = "if another program opens it, save it again there"
-_ONE_IMAGE = ("PNG", "JPEG", "BMP", "WEBP", "NPY")
+_ONE_IMAGE = ("PNG", "JPEG", "BMP", "WEBP", "NPY", "NIFTI", "NIFTI.GZ", "MRC")
 _STREAMED = ("PNG", "JPEG", "BMP", "WEBP")  # read from the handle that the format was told by
 
 
@@ -31,7 +31,8 @@ def read_images(path: str | os.PathLike[str]) -> list[ImageFile]:
     Parameters
     ----------
     path : path
-        A PNG, JPEG, BMP, WebP, TIFF, FITS, .npy, DNG or raw file of a camera, or a Zarr folder.
+        A PNG, JPEG, BMP, WebP, TIFF, FITS, .npy, NIfTI, MRC, DNG or raw file of a camera, or a Zarr
+        folder.
 
     Returns
     -------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import os
+import zlib
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,6 +24,9 @@ _MODULES = {
     "NPY": "npy",
     "DNG": "dng",
     "RAW": "camera_raw",
+    "NIFTI": "nifti",
+    "NIFTI.GZ": "nifti",
+    "MRC": "mrc",
 }
 _SUFFIXES = {
     ".png": "PNG",
@@ -37,6 +42,11 @@ _SUFFIXES = {
     ".zarr": "ZARR",
     ".npy": "NPY",
     ".dng": "DNG",
+    ".nii": "NIFTI",
+    ".nii.gz": "NIFTI.GZ",
+    ".mrc": "MRC",
+    ".mrcs": "MRC",
+    ".map": "MRC",
 }
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "PNG"),
@@ -58,11 +68,26 @@ _RAW_SUFFIXES = {
     *(".srw", ".x3f"),
 }  # of cameras; many are TIFF files inside and known by their name only
 _DNG_VERSION = 50706
+_START = 352  # bytes that tell the format: a header of NIfTI-1
+_GZIP = b"\x1f\x8b"
+_IN_MP4 = {
+    **dict.fromkeys((b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1"), "HEIC"),
+    **dict.fromkeys((b"avif", b"avis"), "AVIF"),
+}  # brands of pictures that are stored as MP4 is
+_CONVERT = {
+    "GIF": "a GIF, whose colours are numbers of a palette; convert it: magick in.gif out.png",
+    "HEIC": "a HEIC picture; convert it: heif-convert in.heic out.png (libheif), or magick in.heic out.png",
+    "AVIF": "an AVIF picture; convert it: avifdec in.avif out.png (libavif), or magick in.avif out.png",
+    "DICOM": "a DICOM file; convert a series with dcm2niix (.nii.gz), a picture with dcmj2pnm (.png, .tif)",
+    "PAIR": "half of a NIfTI or Analyze pair; make it one file: nib-convert in.hdr out.nii.gz",
+}  # formats that are known and not read
 _IN_ZARR = ("zarr.json", ".zarray", ".zgroup")
 _EXTRAS = {
     "astropy": "fits",
     "zarr": "dask",
     "rawpy": "raw",
+    "nibabel": "mri",
+    "mrcfile": "em",
 }  # what must be installed for some formats
 
 
@@ -78,15 +103,53 @@ def detect_format(file: Path, handle: BinaryIO | None = None) -> str:
     if file.exists() and not file.is_file():
         raise FileError("is not a regular file")
     with nullcontext(handle) if handle is not None else open(file, "rb") as opened:
-        start = opened.read(16)
+        start = opened.read(_START)
         opened.seek(0)
     if start.startswith(_RAW_SIGNATURES) or start[4:11] == b"ftypcrx":
         return "RAW"
     for signature, format in _SIGNATURES:
         if start.startswith(signature):
             return _kind_of_tiff(file) if format == "TIFF" else format
-    known = "PNG, JPEG, BMP, WebP, TIFF, FITS, Zarr, .npy, DNG or a camera's RAW"
+    if start.startswith(_GZIP):
+        return _kind_of_gzip(file)
+    other = _kind_of_science(start)
+    if other is not None:
+        return other
+    unread = _kind_not_read(start)
+    if unread is not None:
+        raise FileError(f"is {_CONVERT[unread]}")
+    known = "PNG, JPEG, BMP, WebP, TIFF, FITS, Zarr, .npy, NIfTI, MRC, DNG or a camera's RAW"
     raise FileError("is empty" if not start else f"is not {known}; convert it to one of these")
+
+
+def _kind_of_science(start: bytes) -> str | None:
+    """Return NIFTI or MRC, whose marks lie further inside."""
+    if start[344:348] == b"n+1\0" or start[4:8] == b"n+2\0":
+        return "NIFTI"
+    return "MRC" if start[208:211] == b"MAP" else None
+
+
+def _kind_not_read(start: bytes) -> str | None:
+    """Return the name of a format that is known and not read."""
+    if start.startswith((b"GIF87a", b"GIF89a")):
+        return "GIF"
+    if start[128:132] == b"DICM":
+        return "DICOM"
+    if start[344:348] == b"ni1\0" or start[4:8] == b"ni2\0":
+        return "PAIR"
+    return _IN_MP4.get(start[8:12]) if start[4:8] == b"ftyp" else None
+
+
+def _kind_of_gzip(file: Path) -> str:
+    """Return NIFTI.GZ if that is what is packed; only the start is unpacked."""
+    try:
+        with gzip.open(file) as packed:
+            start = packed.read(_START)
+    except (OSError, EOFError, zlib.error) as error:
+        raise FileError("is a damaged gzip file; copy it again") from error
+    if _kind_of_science(start) == "NIFTI":
+        return "NIFTI.GZ"
+    raise FileError("is packed by gzip and no NIfTI; unpack it first: gunzip -k FILE")
 
 
 def _kind_of_tiff(file: Path) -> str:
@@ -99,7 +162,7 @@ def _kind_of_tiff(file: Path) -> str:
 
 def may_be_raw(path: str | os.PathLike[str]) -> bool:
     """Whether a file of this name is worth a look: the others are not named like TIFFs or raw files."""
-    return _SUFFIXES.get(Path(path).suffix.lower(), "TIFF") in ("TIFF", *RAW)
+    return _SUFFIXES.get(_suffix(path).lower(), "TIFF") in ("TIFF", *RAW)
 
 
 def is_raw_name(path: str | os.PathLike[str]) -> bool:
@@ -114,7 +177,7 @@ def is_zarr(folder: Path) -> bool:
 
 def format_of(path: str | os.PathLike[str]) -> str:
     """Return the format by the ending of a name."""
-    suffix = Path(path).suffix
+    suffix = _suffix(path)
     format = _SUFFIXES.get(suffix.lower())
     if format is None:
         if is_raw_name(path):
@@ -123,6 +186,12 @@ def format_of(path: str | os.PathLike[str]) -> str:
             f"cannot write {suffix or 'a name without ending'!r}; use one of {', '.join(_SUFFIXES)}"
         )
     return format
+
+
+def _suffix(path: str | os.PathLike[str]) -> str:
+    """Return the ending of a name; that of packed files has two parts."""
+    suffixes = Path(path).suffixes
+    return "".join(suffixes[-2:] if suffixes[-1:] in ([".gz"], [".GZ"]) else suffixes[-1:])
 
 
 def ending_of(format: str) -> str:

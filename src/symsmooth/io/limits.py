@@ -18,7 +18,7 @@ from typing import Any
 from .base import FileError
 
 _LARGE = 2**25  # bytes from which the declared size must be likely for the size of the file
-_BEST_COMPRESSION = 1100  # deflate reaches 1032
+DEFLATE = 1100  # how much smaller it may be: deflate reaches 1032
 _LARGEST_PIECE = 2**30  # bytes of a tile, strip or chunk, of which a few are in memory at a time
 _FEW = 2000  # pieces from which some share of them must be there
 _PIECES_A_FILE = 100  # the others may be empty
@@ -69,7 +69,7 @@ def charge(n_bytes: int) -> None:
 
 
 def check_declared_size(
-    n_bytes: int, stored: int, *, piece: int = 0, whole: bool = True, best: int = _BEST_COMPRESSION
+    n_bytes: int, stored: int, *, piece: int = 0, whole: bool = True, best: int = DEFLATE
 ) -> None:
     """Refuse pixels that cannot come from a file of that size, or that memory cannot hold.
 

@@ -11,6 +11,7 @@ from .level import (
 )
 from .models import NoiseModel, Uneven, White, estimate_noise
 from .resolve import NoiseEstimator, resolve
+from .rician import Rician
 from .signal import PoissonGaussian
 from .spectrum import Correlated
 
@@ -20,6 +21,7 @@ __all__ = [
     "NoiseEstimator",
     "NoiseModel",
     "PoissonGaussian",
+    "Rician",
     "Uneven",
     "White",
     "add_noise",

@@ -37,6 +37,8 @@ def levels_at(model: Any, x: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]
     if model.kind == "poisson-gaussian":
         lines = zip(model.gain, model.offset, strict=True)
         return [np.sqrt(np.maximum(gain * x + offset, 0.0)) for gain, offset in lines]
+    if model.kind == "rician":
+        return [model.level_at(x)]
     if model.kind == "correlated":
         levels = np.sqrt(model.variances.mean(axis=(1, 2)))
     elif model.kind == "uneven":

@@ -17,11 +17,12 @@ from .coarse import CoarseNoise, fit_coarse
 from .finding import Finding, Found
 from .level import channel_sigmas, sample_patches
 from .regions import SIDE, Regions, measure, transform_of
+from .rician import fit_rician
 from .signal import Growth, fit_signal_dependence
 from .spectrum import Correlated, away_from_zero, spectrum_of_ground
 
-NoiseName = Literal["auto", "gaussian", "poisson-gaussian", "correlated"]
-NAMES = ("auto", "gaussian", "poisson-gaussian", "correlated")
+NoiseName = Literal["auto", "gaussian", "poisson-gaussian", "correlated", "rician"]
+NAMES = ("auto", "gaussian", "poisson-gaussian", "correlated", "rician")
 
 _SMALLEST = 32  # pixels a side: in a smaller picture noise is taken for white
 _GROWTH = 1.7  # variance from dark to bright
@@ -135,9 +136,9 @@ def estimate_noise(
     ----------
     image : array_like
         2-D or 3-D, plus channels if ``channel_axis`` is given.
-    noise : {"auto", "gaussian", "poisson-gaussian", "correlated"}
+    noise : {"auto", "gaussian", "poisson-gaussian", "correlated", "rician"}
         "auto" chooses: correlated if there is far more noise at middle than at high frequencies, else
-        Poisson-Gaussian if it grows with the signal, else white.
+        Poisson-Gaussian if it grows with the signal, else white.  "rician" is for magnitudes (MR).
     channel_axis : int, None or "auto"
         Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
         says, else none.
@@ -198,6 +199,8 @@ def fit_noise(picture: Picture, noise: NoiseName, level: Level) -> NoiseModel:
         return _choose(picture, samples, sigmas, white)
     if noise == "correlated":
         return cast(Correlated, _fit_correlated(picture, _regions(picture), sigmas, True)[0])
+    if noise == "rician":
+        return fit_rician(picture, samples) or white
     found = fit_signal_dependence(picture, samples) if noise == "poisson-gaussian" else None
     return white if found is None else found.model
 

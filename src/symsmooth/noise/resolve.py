@@ -108,7 +108,7 @@ def resolve(
     image : Picture or NoiseEstimator
     sigma : float, array_like or None
         The level of Gaussian noise, if it is known: one number, one for each channel, or a map.
-    noise : {"auto", "gaussian", "poisson-gaussian", "correlated"}, model or array_like
+    noise : {"auto", "gaussian", "poisson-gaussian", "correlated", "rician"}, model or array_like
         Its kind, if that is known, a model, or a sample of pure noise.
     region : (x, y, width, height) or None
         Flat ground to measure it on.

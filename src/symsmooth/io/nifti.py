@@ -1,0 +1,204 @@
+"""NIfTI-1 and -2 in one file (.nii, .nii.gz), headers by nibabel: volumes and series of them.
+
+All that lies before the voxels, header and extensions, comes back byte for byte, and with it affine, units
+and what scanners and pipelines have written there.  Voxels that the header scales (scl_slope, scl_inter)
+come as physical values and go back as they were stored.  There is no place for a note that would not
+change the header, so none is kept.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import math
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from nibabel.nifti1 import Nifti1Header
+from nibabel.nifti2 import Nifti2Header
+
+from .base import Array, FileError, ImageFile, native
+from .limits import DEFLATE, check_declared_size
+
+FORMATS = ("NIFTI", "NIFTI.GZ")
+_SIZES = {348: Nifti1Header, 540: Nifti2Header}  # bytes of a header, which are its first number
+_AFTER = 4  # bytes that say whether extensions follow a header
+_DTYPES = {
+    **{2: "u1", 256: "i1", 4: "i2", 512: "u2", 8: "i4", 768: "u4", 1024: "i8", 1280: "u8"},
+    **{16: "f4", 64: "f8"},
+}
+_OTHERS = {
+    **{1: "single bits", 32: "complex numbers", 1792: "complex numbers", 2048: "complex numbers"},
+    **{128: "colours", 2304: "colours", 1536: "floats of 128 bits"},
+}
+_AXES = "QQQTZYX"  # the last ones; NIfTI counts them from behind
+_GZIP_LEVEL = 6
+
+
+def read(path: Path, format: str) -> list[ImageFile]:
+    """Read the volume, or the series."""
+    stored_size = path.stat().st_size
+    with ExitStack() as opened:
+        handle: Any = opened.enter_context(open(path, "rb"))
+        if format == "NIFTI.GZ":
+            handle = opened.enter_context(gzip.GzipFile(fileobj=handle))
+        start, header = _read_header(handle)
+        shape, dtype = _shape(header), _dtype(header)
+        n_bytes = math.prod(shape) * dtype.itemsize
+        offset = _offset(header, len(start))
+        best = DEFLATE if format == "NIFTI.GZ" else 1
+        check_declared_size(n_bytes, stored_size, piece=offset, best=best)
+        prefix = start + _read_exactly(handle, offset - len(start)).tobytes()
+        stored = _read_exactly(handle, n_bytes).view(dtype).reshape(shape)
+        handle.read(1)  # at its end gzip compares the checksum
+    scaling = _scaling(header)
+    pixels = _physical(native(stored), *scaling)
+    details = {
+        "prefix": prefix,
+        "stored": dtype.str,
+        "scaling": scaling,
+        "pixels": pixels.dtype.str,
+    }
+    return [ImageFile(pixels, None, None, format, details, _AXES[-len(shape) :])]
+
+
+def _read_header(handle: Any) -> tuple[bytes, Any]:
+    """Return the bytes of the header and those numbers."""
+    start = handle.read(4)
+    size = int.from_bytes(start, "little")
+    size = size if size in _SIZES else int.from_bytes(start, "big")
+    if size not in _SIZES:
+        raise FileError("is no NIfTI: its header has another size")
+    start += handle.read(size - 4)
+    if len(start) < size:
+        raise FileError("is cut off within its header; copy it again")
+    return start, _SIZES[size](start, check=False)
+
+
+def _shape(header: Any) -> tuple[int, ...]:
+    """Return the shape, x last."""
+    ndim, *sizes = (int(n) for n in header["dim"])
+    if not 1 <= ndim <= 7 or min(sizes[:ndim]) < 1:
+        raise FileError(f"has a header with the dimensions {[ndim, *sizes]}: damaged")
+    while ndim > 3 and sizes[ndim - 1] == 1:  # often a series of one
+        ndim -= 1
+    return tuple(reversed(sizes[: max(ndim, 2)])) if ndim > 1 else (1, sizes[0])
+
+
+def _dtype(header: Any) -> np.dtype[Any]:
+    code = int(header["datatype"])
+    if code not in _DTYPES:
+        kind = _OTHERS.get(code, f"the unknown data type {code}")
+        raise FileError(f"holds {kind}; save magnitudes or channels as integers or floats")
+    return np.dtype(_DTYPES[code]).newbyteorder(header.endianness)
+
+
+def _offset(header: Any, size: int) -> int:
+    """Return where the voxels start."""
+    offset = float(header["vox_offset"])
+    if offset == 0.0:  # some writers leave it out
+        return size + _AFTER
+    if not (size <= offset < 2**62 and offset.is_integer()):
+        raise FileError(f"says that its voxels start at byte {offset:g}: damaged")
+    return int(offset)
+
+
+def _scaling(header: Any) -> tuple[float, float]:
+    """Return factor and summand; a factor of zero, or none, means that there is no scaling."""
+    slope, inter = float(header["scl_slope"]), float(header["scl_inter"])
+    if slope == 0.0 or not math.isfinite(slope):
+        return 1.0, 0.0
+    if not math.isfinite(inter):
+        raise FileError(f"has a header with scl_inter {inter}: damaged")
+    return slope, inter
+
+
+def _read_exactly(handle: Any, n_bytes: int) -> Array:
+    """Return so many bytes, or say that they are not there."""
+    data = np.empty(n_bytes, np.uint8)
+    view, at = data.data, 0
+    while at < n_bytes:
+        got = handle.readinto(view[at : at + 2**24])
+        if not got:
+            raise FileError(f"ends {n_bytes - at} bytes too early; copy it again")
+        at += got
+    return data
+
+
+def _physical(stored: Array, slope: float, inter: float) -> Array:
+    """Return the values that stored numbers stand for."""
+    if (slope, inter) == (1.0, 0.0):
+        return stored
+    small = stored.dtype.kind in "ui" and stored.dtype.itemsize <= 2
+    values = stored.astype(np.float64) * slope + inter
+    if not np.abs(values).max() < (np.finfo(np.float32).max if small else np.inf):
+        raise FileError(f"is scaled by {slope:g} beyond what floats can hold: damaged")
+    return values.astype(np.float32) if small else values
+
+
+def _as_stored(pixels: Array, details: Any) -> Array:
+    """Return values as the numbers the file stores."""
+    dtype = np.dtype(details["stored"])
+    slope, inter = details["scaling"]
+    if (slope, inter) == (1.0, 0.0):
+        return pixels.astype(dtype)
+    values = (pixels.astype(np.float64) - inter) / slope
+    if dtype.kind == "f":
+        return values.astype(dtype)
+    limits = np.iinfo(dtype)
+    whole = np.rint(np.nan_to_num(values))
+    inside = np.clip(whole, limits.min, limits.max).astype(dtype.newbyteorder("="))
+    top = whole >= limits.max  # the largest of 64 bits are no floats
+    return np.where(top, limits.max, inside).astype(dtype)
+
+
+def check_supported(image: ImageFile, format: str) -> None:
+    """Raise FileError if NIfTI cannot hold the image."""
+    if image.alpha is not None:
+        raise FileError("NIfTI holds no alpha channel; write to .png, .webp or .tif")
+    if np.dtype(image.pixels.dtype).str[1:] not in _DTYPES.values():
+        raise FileError(f"NIfTI holds no {image.pixels.dtype}; write to .tif or .npy")
+    if image.format not in FORMATS and image.channel_axis is not None:
+        raise FileError("NIfTI holds no colours here; write to .tif or .npy")
+    if image.pixels.ndim > len(_AXES):
+        raise FileError(f"NIfTI holds 7 dimensions, got {image.pixels.ndim}; write to .npy")
+
+
+def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:
+    """Write header, extensions and voxels."""
+    (image,) = images
+    with ExitStack() as opened:
+        if format == "NIFTI.GZ":
+            options: Any = {"fileobj": handle, "compresslevel": _GZIP_LEVEL, "mtime": 0}
+            place: Any = opened.enter_context(gzip.GzipFile("", "wb", **options))
+        else:
+            place = handle
+        prefix, stored = _coded(image) if image.format in FORMATS else _fresh(image)
+        place.write(prefix)
+        place.write(np.ascontiguousarray(stored).view(np.uint8).data)
+
+
+def _coded(image: ImageFile) -> tuple[bytes, Array]:
+    """Return what lies before the voxels, and these; with another data type the header says so."""
+    details = image.details
+    if image.pixels.dtype == np.dtype(details["pixels"]):
+        return details["prefix"], _as_stored(image.pixels, details)
+    _, header = _read_header(io.BytesIO(details["prefix"]))
+    header.set_data_dtype(image.pixels.dtype)
+    header["scl_slope"], header["scl_inter"] = 1.0, 0.0
+    rest = details["prefix"][len(header.binaryblock) :]
+    return header.binaryblock + rest, image.pixels.astype(header.get_data_dtype())
+
+
+def _fresh(image: ImageFile) -> tuple[bytes, Array]:
+    """Return a header for pixels of another format: voxels of one millimetre, nothing turned."""
+    large = max(image.pixels.shape) > np.iinfo(np.int16).max
+    header = (Nifti2Header if large else Nifti1Header)()
+    header.set_data_dtype(image.pixels.dtype)
+    header.set_data_shape(image.pixels.shape[::-1])
+    header["vox_offset"] = len(header.binaryblock) + _AFTER
+    header["magic"] = header.single_magic
+    return header.binaryblock + bytes(_AFTER), image.pixels

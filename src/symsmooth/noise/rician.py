@@ -1,0 +1,265 @@
+"""Rician noise: magnitudes of complex pixels, as MR scanners give them.  Estimated, stabilised, and undone.
+
+A pixel is |x + n|, x the clean magnitude and n complex noise of standard deviation sigma in both parts.
+Where x is large that is Gaussian noise; where it is small the mean is too high (1.25 sigma where x is
+zero) and the spread too small (0.66 sigma).
+
+References
+----------
+A. Foi, "Noise estimation and removal in MR imaging: the variance-stabilization approach", ISBI 2011,
+doi:10.1109/ISBI.2011.5872758.
+C. G. Koay, P. J. Basser, "Analytically exact correction scheme for signal extraction from noisy magnitude
+MR signals", J. Magnetic Resonance 179 (2006), doi:10.1016/j.jmr.2006.01.016.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import scipy.optimize
+import scipy.special
+
+from ..core.image import Array, Float, Picture
+from ..core.parallel import Pool
+from .finding import Finding, Found
+from .level import patch_variance
+
+_END = 25.0  # magnitude, in sigma, up to which there are tables; expansions serve above
+_KNOTS = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 7.0, 10.0])  # of the slope
+_SMOOTH = 1.0  # weight of their roughness: without it variances are nearer 1, but tails are heavy
+# The mean of a stabilised pixel grows as the square of a small signal, so that what is left of the noise in
+# it would be blown up to a quarter of sigma, and upwards only.  A mean that is above that of zero by less
+# than the first of these is called zero; from the second on it is taken as it is.
+_NEAR_ZERO = (
+    0.06,
+    0.12,
+)  # signals of 0.38 and 0.54 sigma; what is left of air has a spread of 0.03
+_RAYLEIGH = np.sqrt(np.pi / 2)  # mean of pure noise, in sigma
+_SIDE = 5  # of squares in which background is looked for
+_MOST = 50_000  # of them
+_EMPTY = 0.25  # share of the least pixel value from which a square was cut out, or masked
+_DARK = 0.02  # quantile of the patches by energy where the search for background starts
+_ALIKE = 0.3  # relative distance of their levels within which patches may be the same background
+_FEWEST = 0.01  # share of the patches that are needed to call it background
+_PURE = 0.82  # mean^2 over mean square: pi/4 without signal, 0.80 where it is sigma, 1 where it is large
+_ROUNDS = 20
+_GROUPS = 12  # of patches, by brightness, where there is no background
+
+
+@dataclass(frozen=True)
+class Rician(Found):
+    """Rician noise: the magnitude of a complex pixel with white Gaussian noise in both parts.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation of the noise in each part, in the image's units.
+    zero : float
+        The pixel without signal; 0 unless something was added to the magnitudes.
+
+    Examples
+    --------
+    >>> import numpy as np, symsmooth
+    >>> from symsmooth.noise import Rician
+    >>> rng = np.random.default_rng(0)
+    >>> real, imaginary = rng.normal(0.0, 5.0, (2, 64, 64))
+    >>> air = np.hypot(real, imaginary)
+    >>> dark = symsmooth.denoise(air, noise=Rician(5.0), quality="fast")
+    >>> bool(air.mean() > 6.0), bool(dark.mean() < 0.5)
+    (True, True)
+    """
+
+    sigma: float
+    zero: float = 0.0
+
+    kind = "rician"
+
+    def __post_init__(self) -> None:
+        if not (0.0 < self.sigma < np.inf and np.isfinite(self.zero)):
+            raise ValueError(
+                f"sigma must be positive and finite, got {self.sigma} (zero {self.zero}); "
+                "an image without noise needs no model"
+            )
+
+    def __str__(self) -> str:
+        return f"Rician noise, sigma {self.sigma:.4g}"
+
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Whether it can be the noise of (*spatial, channels): always."""
+        return True
+
+    def in_units(self, offset: float, scale: float) -> Rician:
+        """Return the model for pixels (image - offset) / scale."""
+        zero = (self.zero - offset) / scale
+        return replace(self, sigma=self.sigma / scale, zero=zero, finding=self.finding_in(scale))
+
+    def whiten(self, noisy: Float) -> Float:
+        """Apply a function of each pixel that makes the noise of variance 1 (*spatial, channels)."""
+        table = _table()
+        m = (noisy.astype(np.float64) - self.zero) / self.sigma
+        beyond = np.maximum(m, _END)
+        far = beyond - 1 / (4 * beyond) + table.shift
+        below = np.minimum(m, 0.0)  # no magnitude, but what was interpolated may lie there
+        near = np.interp(m, table.magnitudes, table.stabilised) + below
+        return np.where(m < _END, near, far).astype(np.float32)
+
+    def restore(self, denoised: Float) -> Float:
+        """Undo it without bias: the signal whose stabilised pixels have this mean."""
+        table = _table()
+        means = table.means
+        above = denoised.astype(np.float64) - means[0]
+        low, high = _NEAR_ZERO
+        above = np.where(above < high, np.maximum(above - low, 0.0) * high / (high - low), above)
+        near = np.interp(above + means[0], means, table.signals)
+        # the mean is x + 1/(4x) + shift, up to x^-3
+        far = np.maximum(denoised.astype(np.float64) - table.shift, 1.0)
+        far = (far + np.sqrt(far**2 - 1)) / 2
+        signal = np.where(above + means[0] < means[-1], near, far)
+        return (self.zero + self.sigma * signal).astype(np.float32)
+
+    def level_at(self, signal: Array) -> Array:
+        """Return the standard deviation of pixels whose clean magnitude is ``signal``."""
+        _, spread = moments(np.maximum(signal - self.zero, 0.0) / self.sigma)
+        return self.sigma * spread
+
+
+def moments(signal: Array) -> tuple[Array, Array]:
+    """Return mean and standard deviation of Rician pixels of sigma 1."""
+    half = np.asarray(signal, np.float64) ** 2 / 4
+    bessel = (1 + 2 * half) * scipy.special.ive(0, half) + 2 * half * scipy.special.ive(1, half)
+    mean = _RAYLEIGH * bessel
+    variance = 2 + 4 * half - mean**2
+    far = half > 1e4  # where that is a difference of large numbers
+    return mean, np.sqrt(np.where(far, 1 - 1 / (8 * np.maximum(half, 1.0)), variance))
+
+
+class _Table(NamedTuple):
+    """The stabilising function, and the mean it gives, for sigma 1."""
+
+    magnitudes: Array
+    stabilised: Array
+    signals: Array
+    means: Array
+    shift: float  # beyond the table f(m) = m - 1/(4 m) + shift
+
+
+@cache
+def _table() -> _Table:
+    """Find the function whose values have variance 1 for all signals, as nearly as that can be.
+
+    Its slope at a magnitude is first 1 over the standard deviation of the pixels that have this mean
+    (the delta method); factors at a few knots then make the variances 1 in the least squares sense.
+    """
+    magnitudes = np.linspace(0.0, _END + 8, 3301)
+    step = magnitudes[1]
+    signals = np.concatenate([np.linspace(0, 1, 41), np.geomspace(1, _END, 160)[1:]])
+    x, m = signals[:, np.newaxis], magnitudes
+    density = m * np.exp(-((m - x) ** 2) / 2) * scipy.special.ive(0, m * x)
+    density /= density.sum(axis=1, keepdims=True)
+    means, spread = moments(signals)
+    slope = 1 / np.interp(magnitudes, means, spread)
+    far = magnitudes > means[-1]
+    slope[far] = 1 + 1 / (4 * magnitudes[far] ** 2)
+
+    def function(factors: Array) -> Array:
+        change = np.interp(magnitudes, _KNOTS, np.append(factors, 0.0))  # none at the last knot
+        bent = slope * np.exp(change)
+        return np.concatenate([[0.0], np.cumsum((bent[1:] + bent[:-1]) / 2) * step])
+
+    def excess(factors: Array) -> Array:
+        values = function(factors)
+        centred = values - (density @ values)[:, np.newaxis]
+        variance = (density * centred**2).sum(axis=1)
+        rough = np.diff(np.append(factors, 0.0))
+        return np.concatenate([variance - 1, _SMOOTH * rough])
+
+    with Pool(1):  # small products: threads of the BLAS would only wait for each other
+        best = scipy.optimize.least_squares(excess, np.zeros(len(_KNOTS) - 1)).x
+        stabilised = function(best)
+        expected = density @ stabilised
+    end = int(np.searchsorted(magnitudes, _END))
+    shift = float(stabilised[end] - (_END - 1 / (4 * _END)))
+    return _Table(magnitudes, stabilised, signals, expected, shift)
+
+
+def fit_rician(picture: Picture, samples: list[Array]) -> Rician | None:
+    """Estimate sigma from patches of each channel, in the picture's units; None if there is no noise.
+
+    Where there is background, which is pure noise, its mean square is 2 sigma^2.  Elsewhere mean and
+    variance together tell sigma (Koay and Basser), for groups of patches of one brightness.
+    """
+    zero = -picture.offset / picture.scale
+    _check_magnitudes(picture, zero)
+    found = _background(_blocks(picture) - zero)
+    if found is not None:
+        sigma, share = found
+        reason = f"{share:.0%} of the picture is background, where magnitudes are pure noise"
+        return Rician(sigma, zero, finding=Finding(1.0, (reason,)))
+    sigma = _without_background(np.concatenate(samples) - zero)
+    if sigma <= 0.0:
+        return None
+    reason = "there is no background of pure noise; mean and variance of the signal were used"
+    return Rician(sigma, zero, finding=Finding(0.5, (reason,)))
+
+
+def _check_magnitudes(picture: Picture, zero: float) -> None:
+    """Refuse pixels that cannot be magnitudes: a negative one says that something was taken off."""
+    observed = picture.noisy if picture.mask is None else picture.noisy[~picture.mask]
+    least = float(observed.min()) - zero
+    if least < -1e-5 * max(abs(zero), float(np.ptp(observed))):
+        raise ValueError(
+            f"Rician noise is that of magnitudes, never negative, got {least * picture.scale:.4g}; "
+            "give noise='gaussian', or symsmooth.noise.Rician(sigma, zero) if zero lies elsewhere"
+        )
+
+
+def _blocks(picture: Picture) -> Array:
+    """Return squares of all slices and channels (m, y, x), but for those that are empty or cut out.
+
+    Pixels at zero are not avoided as they are elsewhere: where noise is rounded, many are.
+    """
+    height, width = (min(_SIDE, n) for n in picture.spatial[-2:])
+    pixels = np.moveaxis(picture.noisy, -1, 0)
+    windows = np.lib.stride_tricks.sliding_window_view(pixels, (height, width), axis=(-2, -1))
+    blocks = windows[..., ::height, ::width, :, :].reshape(-1, height, width)
+    empty = (blocks == picture.noisy.min()).mean(axis=(1, 2)) > _EMPTY
+    blocks = blocks[~empty]
+    return blocks[:: max(1, len(blocks) // _MOST)].astype(np.float64)
+
+
+def _background(patches: Array) -> tuple[float, float] | None:
+    """Return sigma and the share of the patches that are pure noise; None if these are too few."""
+    n_pixels = patches.shape[1] * patches.shape[2]
+    energy = (patches**2).mean(axis=(1, 2)) / 2  # sigma^2, in pure noise
+    if not energy.any():
+        return None
+    # the median of so many squares lies a little below their mean
+    median = float(scipy.special.gammaincinv(n_pixels, 0.5)) / n_pixels
+    variance = float(np.quantile(energy[energy > 0.0], _DARK, method="lower")) / median
+    for _ in range(_ROUNDS):
+        alike = np.abs(np.sqrt(energy / variance) - 1) < _ALIKE
+        before, variance = variance, float(np.median(energy[alike])) / median
+        if variance == before:
+            break
+    alike = np.abs(np.sqrt(energy / variance) - 1) < _ALIKE
+    share = float(alike.mean())
+    pure = float(patches[alike].mean() ** 2 / (patches[alike] ** 2).mean())
+    return (np.sqrt(variance), share) if share > _FEWEST and pure < _PURE else None
+
+
+def _without_background(patches: Array) -> float:
+    """Return sigma from mean and variance of groups of patches by brightness."""
+    means = patches.mean(axis=(1, 2))
+    groups = np.array_split(np.argsort(means, kind="stable"), min(_GROUPS, len(means)))
+    signals = np.concatenate([np.linspace(0, 5, 101), np.geomspace(5, 1e3, 60)[1:]])
+    mean, spread = moments(signals)
+    sigmas = []
+    with Pool(1):
+        for group in groups:
+            level = np.sqrt(max(patch_variance(patches[group]), 0.0))
+            ratio = means[group].mean() / max(level, 1e-30)
+            sigmas.append(level / np.interp(ratio, mean / spread, spread))
+    return float(np.median(sigmas))
