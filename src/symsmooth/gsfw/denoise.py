@@ -90,8 +90,9 @@ def denoise(
     quality : {"preview", "fast", "balanced", "best"}
         How much time to spend.
     noise : {"auto", "gaussian", "poisson-gaussian", "correlated", "rician"}, model or array_like
-        What kind of noise ("rician": magnitudes of an MR scanner); "auto" decides from the image (:func:`estimate_noise` says what it would
-        decide, and its result may be given here).  An array is a sample of pure noise.
+        What kind of noise; "auto" decides from the image (:func:`estimate_noise` says what it would
+        decide, and its result may be given here), "rician" is that of magnitudes of an MR scanner.
+        An array is a sample of pure noise.
     strength : float or (float, float)
         Multiplies the noise level, 0.01 to 100: above 1 for a smoother picture, below 1 for more detail; 0
         leaves the picture as it is.  A pair is for luminance and for colour.

@@ -36,7 +36,8 @@ def denoise(
     told_job, model = bridge.find_noise(job, image, stack, given["at"])
     if settings.channels == "together" and not stack.third:
         _denoise_part(image, told_job, model, given, folder, reporter)
-    target = folder / f"{path.stem}-denoised{path.suffix}"
+    ending = ".nii.gz" if path.name.lower().endswith(".nii.gz") else path.suffix
+    target = folder / f"{path.name[: len(path.name) - len(ending)]}-denoised{ending}"
     with limit_decoded_size(max_bytes):
         told = bridge.denoise_file(path, target, told_job, part_of(reporter.progress, 0.1, 0.95))
     reporter.progress(0.96, "drawing")

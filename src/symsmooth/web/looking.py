@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core.image import Array
 from ..io import FileError, ImageFile, format_of, limit_decoded_size, write_image
+from ..io.formats import ending_of
 from ..io.limits import memory
 from ..io.stacks import cut
 from . import bridge, drawing
@@ -20,8 +21,6 @@ from .worker import Reporter
 
 _WORKING_BYTES = 64  # of memory for a pixel at work
 _MANY_AXES = ("TIFF", "FITS", "NPY")  # formats that can hold channels as pictures of their own
-_SUFFIXES = {"PNG": ".png", "JPEG": ".jpg", "BMP": ".bmp", "WEBP": ".webp",
-             "TIFF": ".tif", "FITS": ".fits", "NPY": ".npy"}  # fmt: skip
 
 
 def look(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -> dict[str, Any]:
@@ -126,7 +125,7 @@ def _named_as_it_is(path: Path, format: str) -> Path:
         right = format_of(path) == format
     except FileError:
         right = False
-    return path if right else path.rename(path.with_suffix(_SUFFIXES[format]))
+    return path if right else path.rename(path.with_suffix(ending_of(format)))
 
 
 def _size(pixels: Array) -> str:
