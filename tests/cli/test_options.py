@@ -126,7 +126,7 @@ def test_options_of_another_method_are_refused(run: Any) -> None:
 
 def test_verbose_tells_what_was_decided(run: Any) -> None:
     text = run("denoise", "in.png", "-o", "o.png", "--quality", "fast", "--verbose").stdout
-    file, noise, method, check, seed = text.splitlines()[1:]
+    file, noise, check, method, seed = text.splitlines()[1:]
     assert "PNG, axes YX, no channels" in file
     assert "estimated, white Gaussian noise, sigma " in noise
     assert "nothing says that it is coarse" in noise

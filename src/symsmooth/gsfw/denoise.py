@@ -94,8 +94,8 @@ def denoise(
         decide, and its result may be given here), "rician" is that of magnitudes of an MR scanner.
         An array is a sample of pure noise.
     strength : float or (float, float)
-        Multiplies the noise level, 0.01 to 100: above 1 for a smoother picture, below 1 for more detail; 0
-        leaves the picture as it is.  A pair is for luminance and for colour.
+        Multiplies the noise level, 0.01 to 100: above 1 for a smoother picture, below 1 for more detail.
+        A pair is for luminance and for colour; 0 leaves one of them as it is.
     chroma_strength : float or None
         Strength for colour, if not that for luminance: the second of a pair.  With channels only; two
         strengths other than 0 take twice the time.
