@@ -46,7 +46,8 @@ def test_stars_stay(noise, kind, quality, known) -> None:
     sigma, step = noise * unit, 1.0 if kind == "counts" else 0.0
     result = symsmooth.denoise(noisy, sigma if known else None, quality=quality)
     before, after = (np.sqrt(np.mean((v.astype(float) - truth) ** 2)) for v in (noisy, result))
-    assert after <= before * (1.0 if step < sigma else 1.05)  # rounding is all their noise
+    # Where rounding is all the noise there is, by a hundredth of a count at most.
+    assert after <= before + (0.0 if step < sigma else 0.01 * step)
     assert np.abs(result.astype(float) - truth).max() <= 8.0 * max(sigma, step)
 
 
