@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from skimage import data
 
 import symsmooth
 from symsmooth.noise.clipping import before_clipping, correct_clipping
@@ -41,3 +42,13 @@ def test_an_empty_background_stays_empty() -> None:
     noisy = np.where(inside, np.random.default_rng(0).normal(100.0, 10.0, inside.shape), 0.0)
     found = symsmooth.denoise(noisy.clip(0), 10.0, quality="fast")
     assert np.abs(found[np.hypot(y - 64, x - 64) > 50]).max() < 1.0
+
+
+@pytest.mark.parametrize("peak", [3, 5, 20])
+def test_pixels_without_a_photon_are_not_cut_off(peak) -> None:
+    """Zeros of photon counts tell of noise: left out, the gain is off by half or noise seems white."""
+    clean = data.camera()[::2, ::2] / 255.0
+    counts = np.random.default_rng(0).poisson(peak * clean)
+    model = symsmooth.estimate_noise(counts / peak)
+    assert model.kind == "poisson-gaussian"
+    assert model.gain[0] == pytest.approx(1 / peak, rel=0.1)

@@ -26,9 +26,10 @@ _MOST_PATCHES = 24_000
 _CONFIDENCE = 0.9  # a patch of pure noise is called flat with this probability
 _KEPT_VARIANCE = 0.94  # what that choice leaves of the variance of pure noise (simulated, 5 x 5)
 _ROUNDS = 5
-_CLIPPED = (
-    1e-3  # share of the pixels that have the least or the largest value: they are cut off there
-)
+# Pixels are cut off at the least or the largest value if this share of them has it, and so many times more
+# than have the next value.  Noise of 5 to 50 grey levels that was cut off piles up 3 to 50 times; photon
+# counts do not (0.3 to 3 times as many zeros as ones, at one photon a pixel or more).
+_CLIPPED, _PILED_UP = 1e-3, 4.0
 _FEWEST = 1000  # patches without such a pixel, or all are used
 _FINEST = 1e-8  # of the picture's spread: below, float32 pixels are rounded by more than the noise
 _SMALL = 5e-4  # of the range of the pixels: below, a level may have been meant for other units
@@ -180,8 +181,15 @@ def sample_patches(picture: Picture, channel: int) -> Array:
 
 def find_clipped(plane: Float) -> Array | None:
     """Return where pixels are cut off at the least or the largest value; None if nowhere."""
-    at_ends = [plane == end for end in (plane.min(), plane.max())]
-    found = [at_end for at_end in at_ends if np.count_nonzero(at_end) > _CLIPPED * plane.size]
+    found = []
+    for end, next_to_it in ((plane.min(), np.min), (plane.max(), np.max)):
+        at_end = plane == end
+        number = np.count_nonzero(at_end)
+        if not _CLIPPED * plane.size < number < plane.size:
+            continue
+        next_value = next_to_it(plane[~at_end])
+        if number > _PILED_UP * np.count_nonzero(plane == next_value):
+            found.append(at_end)
     return np.logical_or.reduce(found) if found else None
 
 

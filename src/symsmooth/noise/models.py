@@ -257,9 +257,10 @@ def _of_coarse(found: list[CoarseNoise]) -> Finding:
         f"{best.share:.0%} of the picture is nothing but noise, alike in all directions",
         f"there it is {2**best.coarseness:.1f} times stronger at middle than at high frequencies",
     ]
-    if best.trust < 1.0:
-        reasons.append(f"some of it may be texture, so {1 - best.trust:.0%} of it is kept")
-    return Finding(best.trust, tuple(reasons))
+    if best.trust == 1.0:
+        return Finding(1.0, tuple(reasons))
+    reasons.append(f"some of it may be texture, so {1 - best.trust:.0%} of it is kept")
+    return Finding(best.trust, tuple(reasons), best.level)
 
 
 def fit_region(picture: Picture, noise: NoiseName, region: tuple[int, int, int, int]) -> Correlated:
@@ -328,8 +329,9 @@ def _fit_correlated(
     """Return the spectrum of coarse noise, None if there is none or no trust in it, and its level then."""
     transform = transform_of(picture)
     floors = np.split(sigmas**2 @ transform.astype(np.float64) ** 2, len(regions))
+    span = float(np.ptp(picture.noisy))
     found = [
-        fit_coarse(each, floor, picture.step, forced)
+        fit_coarse(each, floor, picture.step, span, forced)
         for each, floor in zip(regions, floors, strict=True)
     ]
     if forced and None in found:
