@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.image import Array, Float
+from .curve import LevelCurve, fit_curve
 from .regions import LEVEL_RINGS, N_RINGS, RADIUS, RING, Regions
 
 _CLASSES, _CLASS_SIZE = 6, 64  # of brightness, with as many regions each, at least so many
@@ -92,6 +93,8 @@ class CoarseNoise:
         Share of noise-like regions among those as quiet; share of all regions that they are.
     level : float
         Standard deviation of the first channel, were it all noise.
+    curve : LevelCurve or None
+        Its level against the brightness of the first channel; None if that is flat.
     """
 
     variances: Array
@@ -100,6 +103,7 @@ class CoarseNoise:
     purity: float
     share: float
     level: float
+    curve: LevelCurve | None
 
 
 def fit_coarse(
@@ -127,18 +131,22 @@ def fit_coarse(
     level = float(np.sqrt(found[0].mean()))
     trust = 1.0 if forced else _trust(pool, floor[0], step, level / max(span, 1e-30), seen)
     variances = floor[:, None, None] + trust * np.maximum(found - floor[:, None, None], 0.0)
-    return CoarseNoise(variances, trust, pool.coarseness, pool.purity, pool.share, level)
+    curve = fit_curve(pool.levels, pool.like, regions.brightness, trust)
+    return CoarseNoise(variances, trust, pool.coarseness, pool.purity, pool.share, level, curve)
 
 
 @dataclass(frozen=True)
 class _Pool:
     """The regions that are taken for noise.
 
-    ``spectrum`` (channels, rings) is their mean, ``number`` how many they are; of all regions ``quietest``
+    ``levels`` and ``like`` are the levels of all regions, and which look like noise.  ``spectrum``
+    (channels, rings) is the mean of those taken, ``number`` how many they are; of all regions ``quietest``
     is a low level over theirs, ``at_floor`` the share that is about as quiet, ``dead`` the share without
     anything; ``everywhere`` goes to 1 if nearly all are noise.
     """
 
+    levels: Array
+    like: Array
     spectrum: Array
     number: int
     purity: float
@@ -190,6 +198,8 @@ def _pool(regions: Regions, step: float, seen: float, forced: bool) -> _Pool | N
     spectrum = np.maximum(spectrum, 1e-6 * spectrum.max() + 1e-30)
     own_level = max(float(spectrum[0, LEVEL_RINGS].mean()), 1e-30)
     return _Pool(
+        level,
+        like,
         spectrum,
         sum(len(c.chosen) for c in classes),
         purity,

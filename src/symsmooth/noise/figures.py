@@ -41,6 +41,9 @@ def levels_at(model: Any, x: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]
         return [model.level_at(x)]
     if model.kind == "correlated":
         levels = np.sqrt(model.variances.mean(axis=(1, 2)))
+        if model.curve is not None:
+            times = np.interp(x, model.curve.brightness, model.curve.times)
+            return [level * times for level in levels]
     elif model.kind == "uneven":
         levels = model.levels if model.levels.ndim == 1 else np.array([model.levels.mean()])
     else:

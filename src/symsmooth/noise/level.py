@@ -225,6 +225,7 @@ def _gradient_energy(patches: Array) -> Array:
     return (across**2).sum(axis=(1, 2)) + (down**2).sum(axis=(1, 2))
 
 
+@functools.cache
 def _flat_threshold(shape: tuple[int, ...]) -> float:
     """Return the quantile of the gradient energy of white noise of variance 1 (a gamma law)."""
     basis = np.eye(int(np.prod(shape))).reshape(-1, *shape)
@@ -242,8 +243,8 @@ def _flat_eigenvalue(points: Array) -> float:
     centred = points - points.mean(axis=0)
     covariance = centred.T @ centred / max(len(points) - 1, 1)
     eigenvalues = np.maximum(np.linalg.eigvalsh(covariance)[::-1], 0.0)
-    for first in range(len(eigenvalues)):
-        rest = eigenvalues[first:]
-        if rest.mean() <= np.median(rest):
-            return float(rest.mean())
-    return float(eigenvalues[-1])
+    left = np.arange(len(eigenvalues), 0, -1)  # when so many are
+    means = np.cumsum(eigenvalues[::-1])[::-1] / left
+    middle = len(eigenvalues) - left
+    medians = (eigenvalues[middle + (left - 1) // 2] + eigenvalues[middle + left // 2]) / 2
+    return float(means[np.argmax(means <= medians)])  # the last is its own median

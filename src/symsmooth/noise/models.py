@@ -18,16 +18,13 @@ from .finding import Finding, Found
 from .level import channel_sigmas, sample_patches
 from .regions import SIDE, Regions, measure, transform_of
 from .rician import fit_rician
-from .signal import Growth, fit_signal_dependence
+from .signal import SURE_EVIDENCE, Growth, fit_signal_dependence
 from .spectrum import Correlated, away_from_zero, spectrum_of_ground
 
 NoiseName = Literal["auto", "gaussian", "poisson-gaussian", "correlated", "rician"]
 NAMES = ("auto", "gaussian", "poisson-gaussian", "correlated", "rician")
 
 _SMALLEST = 32  # pixels a side: in a smaller picture noise is taken for white
-_GROWTH = 1.7  # variance from dark to bright
-_CLARITY = 4.5  # log of the growth over the scatter about the line
-_EVIDENCE = 7.0  # against one level at all brightnesses; white noise on photographs has 0 to 7
 _SUSPICIOUS = 2.0  # times the white level: coarse noise that may be there is worth a word
 # Noise has the level of its model in the calmest regions (quantile): at most so many times its variance,
 # and more with evidence above some.  Noisy pictures have .8 to 1.8, up to 3.1 where there is much evidence;
@@ -215,8 +212,8 @@ def _choose(picture: Picture, samples: list[Array], sigmas: Array, white: White)
         model, suspected = _fit_correlated(picture, regions, sigmas, forced=False)
         if model is not None:
             return model
-        found = fit_signal_dependence(picture, samples)
-        if found is not None and _surely_grows(found) and _is_seen(found, regions):
+        found = fit_signal_dependence(picture, samples, only_sure=True)
+        if found is not None and _is_seen(found, regions):
             return replace(found.model, finding=_of_growth(found, suspected))
         finding = _of_white(suspected, float(sigmas.max()))
         seen = _share_seen(picture, sigmas, regions)
@@ -246,7 +243,7 @@ def _of_white(suspected: float, sigma: float) -> Finding:
 def _of_growth(found: Growth, suspected: float) -> Finding:
     """Say why noise is taken for that of photons."""
     grows = f"its variance grows {found.times:.1f} times from the darkest to the brightest parts"
-    sure = float(np.clip(found.evidence / (2 * _EVIDENCE), 0.0, 1.0))
+    sure = float(np.clip(found.evidence / (2 * SURE_EVIDENCE), 0.0, 1.0))
     return Finding(sure, (grows,), suspected)
 
 
@@ -280,10 +277,6 @@ def fit_region(picture: Picture, noise: NoiseName, region: tuple[int, int, int, 
         raise ValueError("the region must have no missing pixel")
     found = spectrum_of_ground(picture.noisy[box])
     return replace(found, finding=Finding(1.0, ("it was measured on the ground you gave",)))
-
-
-def _surely_grows(found: Growth) -> bool:
-    return found.times > _GROWTH and found.clarity > _CLARITY and found.evidence > _EVIDENCE
 
 
 def _is_seen(found: Growth, regions: list[Regions]) -> bool:
@@ -350,7 +343,10 @@ def _fit_correlated(
         ]
     )
     finding = None if forced else _of_coarse(trusted)
-    return Correlated(away_from_zero(variances), transform, finding=finding), 0.0
+    curve = None
+    if len(regions) == 1 and trusted[0].curve is not None:
+        curve = trusted[0].curve.in_units(0.0, float(transform[:, 0].sum()))
+    return Correlated(away_from_zero(variances), transform, curve, finding=finding), 0.0
 
 
 def check_name(noise: str) -> None:

@@ -31,6 +31,9 @@ _ALL_STRUCTURE = 4.0
 _FEWEST = 3  # groups that a line needs
 _EVIDENCE = 6.0  # that a line needs to miss zero
 _DARKEST = 1e-4  # quantile of the pixels that is called the darkest
+# That it surely grows: variance from dark to bright; log of the growth over the scatter about the line;
+# evidence against one level at all brightnesses (white noise on photographs has 0 to 7).
+_SURE_TIMES, _SURE_CLARITY, SURE_EVIDENCE = 1.7, 4.5, 7.0
 _TABLE_END = 400.0  # counts up to which the inverse is a table; its expansion serves above
 
 
@@ -147,49 +150,77 @@ class Growth:
     clarity: float
     evidence: float
 
+    @property
+    def sure(self) -> bool:
+        """Whether it surely grows."""
+        return (
+            self.times > _SURE_TIMES
+            and self.clarity > _SURE_CLARITY
+            and self.evidence > SURE_EVIDENCE
+        )
 
-def fit_signal_dependence(picture: Picture, samples: list[Array] | None = None) -> Growth | None:
+
+def fit_signal_dependence(
+    picture: Picture, samples: list[Array] | None = None, *, only_sure: bool = False
+) -> Growth | None:
     """Estimate gain and offset of each channel, in the picture's units; None if the noise does not grow.
 
-    ``samples`` are the channels' patches, if they were taken before.
+    ``samples`` are the channels' patches, if they were taken before; with ``only_sure`` the answer is None
+    as soon as one channel is not sure to grow.
+    """
+    zero = -picture.offset / picture.scale
+    found: list[Growth] = []
+    for channel in range(picture.noisy.shape[-1]):
+        patches = samples[channel] if samples else sample_patches(picture, channel)
+        darkest = float(np.quantile(picture.noisy[..., channel], _DARKEST))
+        own = _fit_channel(patches, zero, darkest)
+        if own is None or (only_sure and not own.sure):
+            return None
+        found.append(own)
+    lines = [(each.model.gain[0], each.model.offset[0]) for each in found]
+    gains, offsets = zip(*lines, strict=True)
+    return Growth(
+        PoissonGaussian(gains, offsets, (zero,) * len(gains)),
+        min(each.times for each in found),
+        min(each.clarity for each in found),
+        min(each.evidence for each in found),
+    )
+
+
+def _fit_channel(patches: Array, zero: float, darkest: float) -> Growth | None:
+    """Estimate gain and offset from the patches of one channel; None if the noise does not grow.
+
     Patches are grouped by brightness, each group's variance is estimated as white noise is, and a line
     is fitted robustly.  Groups that have no flat patch are left out.  Texture in the bright parts looks
     like noise that grows.  But it leaves a few patches flat, whose energy is that of the noise; so
     growth is asked of the flattest patches, too.
     """
-    gains, offsets, times, clarity, evidence = [], [], [], [], []
-    zero = -picture.offset / picture.scale
-    for channel in range(picture.noisy.shape[-1]):
-        patches = samples[channel] if samples else sample_patches(picture, channel)
-        means = patches.mean(axis=(1, 2))
-        groups = np.array_split(np.argsort(means, kind="stable"), min(_GROUPS, len(means)))
-        levels = np.array([means[group].mean() for group in groups])
-        with Pool(1):  # many small products: threads of the BLAS would only wait for each other
-            variances = np.array([patch_variance(patches[group]) for group in groups])
-        flattest = flattest_energy(patches, groups)
-        known = flattest <= _ALL_STRUCTURE * variances
-        if known.sum() < min(_FEWEST, len(groups)):
-            return None
-        levels, variances, flattest = levels[known], variances[known], flattest[known]
-        gain, offset = fit_line(levels, variances, zero)
-        if gain <= 0.0:
-            return None
-        offset = max(offset, -gain * float(means.min()))  # no variance is negative
-        growth = _growth(gain, offset, means)
-        line = np.maximum(gain * levels + offset, 1e-6 * variances.max())
-        scatter = 1.4826 * np.median(np.abs(np.log(np.maximum(variances, 1e-6 * line) / line)))
-        clarity.append(float(np.log(growth) / max(scatter, 0.03)))
-        times.append(min(growth, _growth(*fit_line(levels, flattest, zero), means)))
-        evidence.append(evidence_of_growth(levels, variances, zero))
-        # Whether it grows was asked without the law of the darkest pixel, which always grows.
-        darkest = float(np.quantile(picture.noisy[..., channel], _DARKEST))
-        gain, offset = fit_line(levels, variances, zero, darkest)
-        gains.append(gain)
-        offsets.append(max(offset, -gain * float(means.min())))
-    if min(gains) <= 0.0:
+    means = patches.mean(axis=(1, 2))
+    groups = np.array_split(np.argsort(means, kind="stable"), min(_GROUPS, len(means)))
+    levels = np.array([means[group].mean() for group in groups])
+    with Pool(1):  # many small products: threads of the BLAS would only wait for each other
+        variances = np.array([patch_variance(patches[group]) for group in groups])
+    flattest = flattest_energy(patches, groups)
+    known = flattest <= _ALL_STRUCTURE * variances
+    if known.sum() < min(_FEWEST, len(groups)):
         return None
-    model = PoissonGaussian(tuple(gains), tuple(offsets), (zero,) * len(gains))
-    return Growth(model, min(times), min(clarity), min(evidence))
+    levels, variances, flattest = levels[known], variances[known], flattest[known]
+    gain, offset = fit_line(levels, variances, zero)
+    if gain <= 0.0:
+        return None
+    offset = max(offset, -gain * float(means.min()))  # no variance is negative
+    growth = _growth(gain, offset, means)
+    line = np.maximum(gain * levels + offset, 1e-6 * variances.max())
+    scatter = 1.4826 * np.median(np.abs(np.log(np.maximum(variances, 1e-6 * line) / line)))
+    clarity = float(np.log(growth) / max(scatter, 0.03))
+    times = min(growth, _growth(*fit_line(levels, flattest, zero), means))
+    evidence = evidence_of_growth(levels, variances, zero)
+    # Whether it grows was asked without the law of the darkest pixel, which always grows.
+    gain, offset = fit_line(levels, variances, zero, darkest)
+    if gain <= 0.0:
+        return None
+    model = PoissonGaussian((gain,), (max(offset, -gain * float(means.min())),), (zero,))
+    return Growth(model, times, clarity, evidence)
 
 
 def _growth(gain: float, offset: float, means: Array) -> float:
@@ -256,12 +287,22 @@ def _fit_robustly(design: Array, variances: Array) -> tuple[list[float], Array]:
     tiny = 1e-12 + 1e-6 * float(variances.max(initial=0.0))
     weights = 1.0 / np.maximum(variances, tiny) ** 2
     for _ in range(_ROUNDS):
-        root = np.sqrt(weights)
-        line = np.linalg.lstsq(design * root[:, None], variances * root, rcond=None)[0]
+        line = _least_squares(design, variances, weights)
         predicted = np.maximum(design @ line, tiny)
         residuals = (variances - predicted) / predicted
         weights = 1.0 / (1.0 + _scaled(residuals, _spread(residuals)) ** 2) / predicted**2
     return [float(v) for v in line], residuals
+
+
+def _least_squares(design: Array, values: Array, weights: Array) -> Array:
+    """Fit values by a multiple of the first column, plus a constant if there is a second one."""
+    column, total = design[:, 0], weights.sum()
+    if design.shape[1] == 1:
+        return np.array([weights @ (column * values) / max(weights @ column**2, 1e-300)])
+    centre, mean = weights @ column / total, weights @ values / total
+    away = column - centre
+    gain = weights @ (away * values) / max(weights @ away**2, 1e-300)
+    return np.array([gain, mean - gain * centre])
 
 
 def _spread(residuals: Array) -> float:

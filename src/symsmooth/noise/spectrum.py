@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from ..core.channels import decorrelate, mix
 from ..core.image import Array, Float
+from .curve import LevelCurve
 from .finding import Found
 from .regions import RING, SIDE, dct_blocks
 
@@ -34,10 +35,13 @@ class Correlated(Found):
     ----------
     variances : ndarray (channels, 8, 8), in the image's units squared
     transform : ndarray (channels, channels), orthonormal; channels are ``pixels @ transform``
+    curve : LevelCurve or None
+        Its level against brightness, if it depends on it.
     """
 
     variances: Array
     transform: Array
+    curve: LevelCurve | None = None
 
     kind = "correlated"
 
@@ -57,10 +61,16 @@ class Correlated(Found):
 
     def in_units(self, offset: float, scale: float) -> Correlated:
         """Return the model for pixels (image - offset) / scale."""
-        return replace(self, variances=self.variances / scale**2, finding=self.finding_in(scale))
+        curve = self.curve and self.curve.in_units(offset, scale)
+        finding = self.finding_in(scale)
+        return replace(self, variances=self.variances / scale**2, curve=curve, finding=finding)
+
+    def level_of(self, noisy: Float) -> Float | None:
+        """Return the level at each pixel, (*spatial, 1), that is to be divided by first; None if even."""
+        return None if self.curve is None else self.curve.at(noisy)
 
     def whiten(self, noisy: Float) -> Float:
-        """Divide by the root of the spectrum, channel by channel: white noise of variance 1."""
+        """Divide even noise by the root of the spectrum, channel by channel: white, of variance 1."""
         return self._filter(noisy, inverse=True)
 
     def restore(self, denoised: Float) -> Float:
