@@ -218,11 +218,18 @@ class Pool:
             self.progress(self._done, self._prefix + what)
 
     def map(
-        self, task: Callable[[Item], Result], items: Sequence[Item], stage: str
+        self,
+        task: Callable[[Item], Result],
+        items: Sequence[Item],
+        stage: str,
+        share: float | None = None,
     ) -> Iterator[tuple[Item, Result]]:
-        """Yield (item, task(item)) in the order of items; a few more than one a worker in flight."""
+        """Yield (item, task(item)) in the order of items; a few more than one a worker in flight.
+
+        ``share`` is how much of what is left of the current part this is; None as :meth:`expect` said.
+        """
         results = self._serial(task, items) if self._threads is None else self._ahead(task, items)
-        start, end = self._done, self._after(1 / self._maps_left)
+        start, end = self._done, self._after(share or 1 / self._maps_left)
         self._maps_left = max(self._maps_left - 1, 1)
         for done, pair in enumerate(results, start=1):
             yield pair
