@@ -143,6 +143,11 @@ class Method:
             if parameter.kind is parameter.KEYWORD_ONLY and name not in _SHARED
         }
 
+    @cached_property
+    def flags(self) -> Mapping[str, Option]:
+        """The same, by their names on the command line."""
+        return {option.flag: option for option in self.options.values()}
+
 
 def _first_sentence(doc: str, name: str) -> str:
     """Return the first sentence that a numpydoc text says about a parameter, on one line."""

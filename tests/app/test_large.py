@@ -21,7 +21,7 @@ import symsmooth
 from symsmooth.app import cluster, jobs, large
 from symsmooth.app.errors import UsageError
 from symsmooth.core import blocks
-from symsmooth.io import read_image
+from symsmooth.io import open_file, read_image
 from symsmooth.io.regions import Target, open_source
 from symsmooth.methods import find_method
 
@@ -356,11 +356,8 @@ def test_a_cluster_that_is_not_there_is_one_line(tmp_path, monkeypatch) -> None:
         cluster.connected(idle),
     ):
         pass
-    with (
-        pytest.raises(UsageError, match=r"must end in \.zarr"),
-        large.open_large(path, Path("a.tif"), "x"),
-    ):
-        pass
+    with open_file(path) as file, pytest.raises(UsageError, match=r"must end in \.zarr"):
+        large.large_source(file, Path("a.tif"), "x")
 
 
 WATCHED = """

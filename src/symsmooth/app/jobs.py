@@ -22,7 +22,7 @@ from .noise_report import NoiseDescription, describe, find_warnings, value_range
 
 if TYPE_CHECKING:
     from ..core.image import Picture
-    from ..io import ImageFile
+    from ..io import ImageFile, OpenFile
     from ..io.stacks import Stack, Third
     from ..methods import Method
     from ..noise import NoiseEstimator, NoiseModel
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
 Region = tuple[int, int, int, int]  # x, y, width, height
+Index = tuple[int | slice, ...]  # of a piece of a stack
 
 # Fractions at which things begin, for the progress callback.
 _READING, _WRITING, _NOISE_TIME = 0.01, 0.98, 0.05
@@ -167,16 +168,18 @@ class Page:
             handle.write(self.text.encode("utf-8"))
 
 
-def denoise_file(source: Path, target: Path, job: DenoiseJob, progress: Progress | None) -> Outcome:
+def denoise_file(
+    file: OpenFile, target: Path, job: DenoiseJob, progress: Progress | None
+) -> Outcome:
     """Read, make sure that the result can be written, denoise, write."""
     from .. import __version__
-    from ..io import check_writable, write_images
+    from ..io import check_writable, write_checked
     from ..io.stacks import cut
 
     start = time.perf_counter()
     report = progress or nobody_listens
-    report(0.0, "reading")
-    images = open_file(source, job.channel_axis)
+    images = read_file(file, job.channel_axis)
+    file.close()  # it may be what is written
     stacks = [cut(image, job.third) for image in images]
     target.parent.mkdir(parents=True, exist_ok=True)
     check_writable(target, [written_like(image, job.dtype) for image in images])
@@ -193,13 +196,13 @@ def denoise_file(source: Path, target: Path, job: DenoiseJob, progress: Progress
     level = "" if first.noise is None else f", {first.noise.words}"
     note = f"symsmooth {__version__}: {job.method.name}{level}"
     report(_WRITING, "writing")
-    write_images(target, [each.image for each in done], note)
+    write_checked(target, [each.image for each in done], note)
     report(1.0, "done")
     lost: list[str] = []
     if first.noise is not None:
         lost = rounding_warning(first.image.pixels.dtype, first.removed, target)
     return Outcome(
-        source, target, images[0], stacks[0], len(images), job, first.noise,
+        file.path, target, images[0], stacks[0], len(images), job, first.noise,
         {**job.chosen, **first.learned}, [*first.warnings, *lost], time.perf_counter() - start,
         first.check,
     )  # fmt: skip
@@ -227,31 +230,32 @@ def _denoise_image(
 
     report = progress or nobody_listens
     report(0.0, "noise")
-    model = job.find_noise(noise_estimator(image, stack))
+    middle = _middle_piece(image, stack)
+    model = job.find_noise(noise_estimator(image, stack, middle))
     work = working_dtype(image.pixels.dtype, job.dtype)
     denoised = np.empty(image.pixels.shape, work)
     learned: dict[str, object] = {}
     squares = 0.0
-    for number, index in enumerate(stack):
+    n_pieces = len(stack.pieces)
+    for number, index in enumerate(stack.pieces):
         piece = image.pixels[index].astype(work, copy=False)
         if not np.isfinite(piece).any():  # an empty frame stays one
             denoised[index] = piece
             continue
         denoised[index], learned = apply(
-            job, piece, stack.channel_axis, model, _slice_progress(progress, number, len(stack))
+            job, piece, stack.channel_axis, model, _slice_progress(progress, number, n_pieces)
         )
         squares += _squared_change(piece, denoised[index])
     noise, check, removed = None, None, (squares / denoised.size) ** 0.5
     warnings = dtype_warnings(image, job.dtype, denoised)
     if model is not None:
         span = value_range(image.pixels)
-        noise = describe_noise(job, model, middle_slice(image, stack), span)
+        noise = describe_noise(job, model, image.pixels[middle], span)
         warnings += find_warnings(noise, image.pixels, span, removed, job.sigma)
-        middle = _middle_piece(image, stack)
         check = check_images(image.pixels[middle], denoised[middle], stack.channel_axis, model)
     like = written_like(image, job.dtype)
     made = replace(like, pixels=rounded(denoised, like.pixels.dtype))
-    return _Done(made, noise, learned if len(stack) == 1 else {}, warnings, removed, check)
+    return _Done(made, noise, learned if n_pieces == 1 else {}, warnings, removed, check)
 
 
 def nobody_listens(fraction: float, what: str) -> None:
@@ -313,10 +317,18 @@ def _plain(value: Any) -> object:
 
 
 def open_file(source: Path, channel_axis: ChannelAxis) -> list[ImageFile]:
-    """Read a file; a channel axis other than "auto" replaces what the file says."""
-    from ..io import FileError, read_images
+    """Open and read a file, as :func:`read_file` does."""
+    from .. import io
 
-    images = read_images(source)
+    with io.open_file(source) as file:
+        return read_file(file, channel_axis)
+
+
+def read_file(file: OpenFile, channel_axis: ChannelAxis) -> list[ImageFile]:
+    """Read a file; a channel axis other than "auto" replaces what the file says."""
+    from ..io import FileError, read_opened
+
+    source, images = file.path, read_opened(file)
     if "raw" in images[0].details:
         raise FileError(f"{source}: is a raw mosaic; denoise it to a .tif, which develops it")
     if channel_axis == "auto":
@@ -339,17 +351,18 @@ def describe_size(image: ImageFile, stack: Stack) -> str:
     return f"{size} {image.pixels.dtype}{channels}{cut}"
 
 
-def noise_estimator(image: ImageFile, stack: Stack) -> NoiseEstimator:
+def noise_estimator(image: ImageFile, stack: Stack, middle: Index | None = None) -> NoiseEstimator:
     """Return what measures the noise of an image: that of the middle slice, the level that of several."""
     import numpy as np
 
     from ..core.image import open_image
     from ..noise import NoiseEstimator
 
-    middle = _middle_piece(image, stack)
+    middle = middle or _middle_piece(image, stack)
+    n_pieces = len(stack.pieces)
 
     def open_some(opened: Picture) -> Iterator[Picture]:
-        step = max(len(stack) // _MAX_ESTIMATES, 1)
+        step = max(n_pieces // _MAX_ESTIMATES, 1)
         for index in stack.pieces[step // 2 :: step]:
             piece = image.pixels[index]
             if index == middle:
@@ -359,7 +372,7 @@ def noise_estimator(image: ImageFile, stack: Stack) -> NoiseEstimator:
 
     return NoiseEstimator(
         lambda: open_image(image.pixels[middle], stack.channel_axis),
-        open_some if len(stack) > 1 else None,
+        open_some if n_pieces > 1 else None,
     )
 
 
@@ -368,12 +381,12 @@ def middle_slice(image: ImageFile, stack: Stack) -> Any:
     return image.pixels[_middle_piece(image, stack)]
 
 
-def _middle_piece(image: ImageFile, stack: Stack) -> tuple[int | slice, ...]:
+def _middle_piece(image: ImageFile, stack: Stack) -> Index:
     import numpy as np
 
-    middle = len(stack) // 2
-    outwards = sorted(range(len(stack)), key=lambda number: abs(number - middle))
-    for number in outwards:
-        if np.isfinite(image.pixels[stack.pieces[number]]).any():
-            return stack.pieces[number]
-    return stack.pieces[middle]
+    pieces = stack.pieces
+    middle = len(pieces) // 2
+    for number in sorted(range(len(pieces)), key=lambda number: abs(number - middle)):
+        if np.isfinite(image.pixels[pieces[number]]).any():
+            return pieces[number]
+    return pieces[middle]

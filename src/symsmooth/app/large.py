@@ -26,7 +26,7 @@ from .noise_report import NoiseDescription, find_warnings, value_range
 if TYPE_CHECKING:
     from ..core.blocks import Box, Index
     from ..dask import BlockTask, GlobalStats
-    from ..io import ImageFile
+    from ..io import ImageFile, OpenFile
     from ..io.regions import Source, Target
     from ..io.stacks import Stack
 
@@ -45,26 +45,22 @@ class BoxOptions:
     notify: Callable[[str], object] = str  # told what the user may want to know meanwhile
 
 
-@contextmanager
-def open_large(path: Path, target: Path, scheduler: str) -> Iterator[Source | None]:
-    """Open a file to be taken box by box; None if it is small, or cannot be read or written so."""
+def large_source(file: OpenFile, target: Path, scheduler: str) -> Source | None:
+    """Return a file to be taken box by box; None if it is small, or cannot be read or written so."""
     from ..io import FileError, format_of
-    from ..io.regions import open_source
+    from ..io.regions import source_of
 
     if scheduler and format_of(target) != "ZARR":
         raise UsageError(f"a cluster writes Zarr; -o must end in .zarr, got {target}")
+    if format_of(target) not in _IN_PIECES or (file.format not in _IN_PIECES and not scheduler):
+        return None
     try:
-        source = open_source(path.resolve()) if format_of(target) in _IN_PIECES else None
+        source = source_of(file)
     except FileError:
         if scheduler:
             raise
-        source = None  # read whole, or refused there
-    try:
-        small = source is not None and not scheduler and source.nbytes <= _LARGE
-        yield None if small else source
-    finally:
-        if source is not None:
-            source.close()
+        return None  # read whole, or refused there
+    return source if scheduler or source.nbytes > _LARGE else None
 
 
 def denoise_boxes(
@@ -150,7 +146,7 @@ def _like(source: Source, job: DenoiseJob) -> tuple[ImageFile, Stack]:
     from ..io.stacks import cut
 
     pixels = np.broadcast_to(np.zeros((), source.dtype), source.shape)
-    image = ImageFile(pixels, source.channel_axis, None, source.format, source.details, source.axes)
+    image = ImageFile(pixels, source.channel_axis, None, source.format, axes=source.axes)
     if job.channel_axis != "auto":
         image = image.with_channels(job.channel_axis)
     return image, cut(image, job.third)
@@ -215,7 +211,7 @@ def _state(path: Path) -> list[object]:
 
 def _has_alpha(source: Source) -> bool:
     """Whether the last sample of a TIFF is opacity."""
-    series = source.details.get("series")
+    series = source.series
     if series is None or "S" not in source.axes:
         return False
     extra = tuple(int(kind) for kind in series.keyframe.extrasamples)

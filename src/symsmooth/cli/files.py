@@ -161,12 +161,15 @@ def noise(
 ) -> None:
     """Say what noise there is and how much, in the image's units and in percent of its range."""
     with handling_errors(as_json):
+        from ..io import open_file
+
         axis = parse_channel_axis(channel_axis)
 
         def answer(source: Path) -> list[str]:
-            if is_raw(source):
-                return [_told_noise(source, *raw_noise(source), as_json, verbose)]
-            images = jobs.open_file(source, axis)
+            with open_file(source) as file:
+                if is_raw(file):
+                    return [_told_noise(source, *raw_noise(file), as_json, verbose)]
+                images = jobs.read_file(file, axis)
             return [_noise_line(source, image, as_json, verbose) for image in images]
 
         sources = [path for name in inputs for path, _ in batch.expand(name)]

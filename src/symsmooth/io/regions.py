@@ -15,10 +15,10 @@ from .base import FileError, one_line, suppress_warnings
 from .boxes import Box
 from .formats import format_of, module_of
 from .lock import Lock
-from .sources import Source, open_source
+from .sources import Source, open_source, source_of
 from .targets import MAKERS, Target, begin, lines_of, remove
 
-__all__ = ["Box", "Source", "Target", "create_target", "open_source", "target_chunks"]
+__all__ = ["Box", "Source", "Target", "create_target", "open_source", "source_of", "target_chunks"]
 
 
 def target_chunks(path: str | os.PathLike[str], source: Source) -> tuple[int, ...]:
