@@ -116,7 +116,7 @@ def test_a_method_that_knows_only_white_noise_says_what_it_takes_it_for(run: Run
     write_image("c.png", coarse())
     line = run("denoise", "c.png", "-o", "o.png", "--method", "bilateral").stdout
     level = symsmooth.estimate_sigma(coarse(), channel_axis=-1)
-    assert f"taken as white noise, about {level:.3g} of 255" in line
+    assert f"assumed white noise, about {level:.3g} of 255" in line
 
 
 def test_a_given_level_is_told_as_given(run: Run) -> None:

@@ -14,7 +14,8 @@ import tifffile
 from skimage import data
 
 from symsmooth.experiments.sensor import Sensor
-from symsmooth.io import FileError, ImageFile, OpenFile, read_images, write_images
+from symsmooth.io import FileError, ImageFile, read_images, write_images
+from symsmooth.io.base import OpenFile
 from symsmooth.io.dng import RawInfo
 from symsmooth.io.formats import detect_format
 from symsmooth.io.ifd import append_directory, put_value

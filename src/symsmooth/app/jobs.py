@@ -22,7 +22,8 @@ from .noise_report import NoiseDescription, describe, find_warnings, value_range
 
 if TYPE_CHECKING:
     from ..core.image import Picture
-    from ..io import ImageFile, OpenFile
+    from ..io import ImageFile
+    from ..io.base import OpenFile
     from ..io.stacks import Stack, Third
     from ..methods import Method
     from ..noise import NoiseEstimator, NoiseModel
@@ -48,7 +49,7 @@ class DenoiseJob:
     workers: int | None
     seed: int
     third: Third = "auto"
-    noise_region: Region | None = None  # x, y, width, height of flat ground
+    noise_region: Region | None = None  # x, y, width, height of a flat area
     linear: bool = False  # a raw file that is developed gets no tone curve
     dtype: str = ""  # of what is written; empty: that of the file
 
@@ -57,7 +58,7 @@ class DenoiseJob:
 
         check_dtype(self.dtype)
         if self.noise_region is not None and not self.method.takes_noise:
-            raise UsageError(f"{self.method.name} knows white noise only; give --sigma instead")
+            raise UsageError(f"{self.method.name} handles white noise only; give --sigma instead")
         try:
             check_one_noise(self.sigma, self.options.get("noise", "auto"), self.noise_region)
         except ValueError as error:
@@ -173,7 +174,7 @@ def denoise_file(
 ) -> Outcome:
     """Read, make sure that the result can be written, denoise, write."""
     from .. import __version__
-    from ..io import check_writable, write_checked
+    from ..io.files import check_writable, write_checked
     from ..io.stacks import cut
 
     start = time.perf_counter()
@@ -318,15 +319,16 @@ def _plain(value: Any) -> object:
 
 def open_file(source: Path, channel_axis: ChannelAxis) -> list[ImageFile]:
     """Open and read a file, as :func:`read_file` does."""
-    from .. import io
+    from ..io import formats
 
-    with io.open_file(source) as file:
+    with formats.open_file(source) as file:
         return read_file(file, channel_axis)
 
 
 def read_file(file: OpenFile, channel_axis: ChannelAxis) -> list[ImageFile]:
     """Read a file; a channel axis other than "auto" replaces what the file says."""
-    from ..io import FileError, read_opened
+    from ..io import FileError
+    from ..io.files import read_opened
 
     source, images = file.path, read_opened(file)
     if "raw" in images[0].details:

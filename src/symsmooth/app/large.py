@@ -26,13 +26,14 @@ from .noise_report import NoiseDescription, find_warnings, value_range
 if TYPE_CHECKING:
     from ..core.blocks import Box, Index
     from ..dask import BlockTask, GlobalStats
-    from ..io import ImageFile, OpenFile
+    from ..io import ImageFile
+    from ..io.base import OpenFile
     from ..io.regions import Source, Target
     from ..io.stacks import Stack
 
 _LARGE = 2**28  # bytes of pixels from which an image is taken box by box
 # Fractions at which things begin, for the progress callback: boxes, and what is left after them.
-_LOOKING, _FINISHING = 0.02, 0.98
+_SURVEYED, _FINISHING = 0.02, 0.98
 _IN_PIECES = ("TIFF", "ZARR", "NPY")
 
 
@@ -82,7 +83,7 @@ def denoise_boxes(
     like = _written_like(source, job)
     check_writable(target, written_like(image, job.dtype))
     report = progress or nobody_listens
-    report(0.0, "looking at the whole")
+    report(0.0, "survey")
     with connected(how.scheduler) as client:
         plan = _plan(source, target, image, stack, job, bool(how.scheduler))
         found, warnings = _describe_noise(plan, job, target)
@@ -95,7 +96,7 @@ def denoise_boxes(
             boxes = plan.grid.indices
             todo = [index for index in boxes if not result.is_done(plan.grid.inner(index))]
             with _reporting_kept_boxes(result, len(boxes), how):
-                callback = part_of(progress, _LOOKING, _FINISHING)
+                callback = part_of(progress, _SURVEYED, _FINISHING)
                 if client is None:
                     _run_here(plan, result, todo, callback)
                 else:
@@ -134,7 +135,9 @@ def _reporting_kept_boxes(target: Target, n_boxes: int, how: BoxOptions) -> Iter
         if done == 0 and not how.scheduler:
             target.abandon()
             raise
-        how.notify(f"{done} of {n_boxes} boxes are done and kept; add --resume to go on from there")
+        how.notify(
+            f"{done} of {n_boxes} boxes are done and kept; add --resume to continue from there"
+        )
         raise
 
 

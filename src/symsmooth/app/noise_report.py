@@ -71,7 +71,7 @@ def describe(
     elif model.kind == "uneven":
         words += " (it differs from channel to channel)"
     elif assumed:
-        words = f"taken as {words}"
+        words = f"assumed {words}"
     return NoiseDescription(words, f"{kind}, {level:.4g}", str(model), fields)
 
 

@@ -14,7 +14,8 @@ from .jobs import DenoiseJob, Outcome
 from .noise_report import NoiseDescription, describe
 
 if TYPE_CHECKING:
-    from ..io import ImageFile, OpenFile
+    from ..io import ImageFile
+    from ..io.base import OpenFile
     from ..io.dng import RawInfo
     from ..noise import NoiseModel
 
@@ -35,7 +36,7 @@ def denoise_raw_file(
 ) -> Outcome:
     """Read a raw file, denoise its mosaic, write a DNG or the developed picture."""
     from .. import __version__
-    from ..io import check_writable, read_opened, write_checked
+    from ..io.files import check_writable, read_opened, write_checked
     from ..io.formats import format_of
     from ..io.stacks import cut
 
@@ -70,7 +71,7 @@ def denoise_raw_file(
 
 def raw_noise(file: OpenFile) -> tuple[ImageFile, NoiseDescription]:
     """Say what noise a raw file has."""
-    from ..io import read_opened
+    from ..io.files import read_opened
     from ..raw.denoise import estimate_raw_noise
 
     image = read_opened(file)[0]

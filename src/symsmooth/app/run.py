@@ -72,7 +72,7 @@ def run(job: Job, progress: Progress | None = None) -> Outcome | Page | Results:
 
 def _denoise(job: FileJob, progress: Progress | None) -> Outcome:
     """Open the file, once, and see what it is."""
-    from ..io import open_file
+    from ..io.formats import open_file
 
     if progress is not None:
         progress(0.0, "reading")

@@ -88,7 +88,7 @@ def time_left(fraction: float, seconds: float) -> str:
 
 def print_stopped() -> int:
     """Say that Ctrl-C was heard."""
-    echo("symsmooth: stopped; nothing half-written was left", err=True)
+    echo("symsmooth: stopped; no half-written file was left behind", err=True)
     return 130
 
 

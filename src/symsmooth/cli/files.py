@@ -161,7 +161,7 @@ def noise(
 ) -> None:
     """Say what noise there is and how much, in the image's units and in percent of its range."""
     with handling_errors(as_json):
-        from ..io import open_file
+        from ..io.formats import open_file
 
         axis = parse_channel_axis(channel_axis)
 

@@ -85,7 +85,7 @@ def explain(
     side: Annotated[
         int,
         typer.Option(
-            min=16, max=1024, help="Learn from the busiest part of so many pixels a side."
+            min=16, max=1024, help="Learn from the busiest square of this many pixels a side."
         ),
     ] = 384,
     channel_axis: Axis = "auto",

@@ -39,7 +39,7 @@ class Provenance:
             "Noise": "clean + σ N(0, 1), NumPy's default_rng; the ten pictures have seeds 0 to 9 in the "
             "order of their names, trials 0, 1, 2, and so on; nothing is clipped or rounded",
             "Time": f"{duration(self.seconds)} with {self.jobs} process{'es' if self.jobs > 1 else ''}, "
-            "without cells that were there already",
+            "without measurements that were there already",
         }
 
 

@@ -26,10 +26,10 @@ _VIEW = ("side", "crop")  # options of measure.view, the rest are the task's
 
 @dataclass
 class Tally:
-    """How far a run is."""
+    """How far a run is; what follows from first results is added to it."""
 
-    total: int
-    cost: float  # of the cells that are to be measured
+    total: int = 0
+    cost: float = 0.0  # of the cells that are to be measured
     reused: int = 0
     done: int = 0
     paid: float = 0.0
@@ -57,7 +57,12 @@ class Run:
 
     results: dict[str, Result] = field(default_factory=dict)  # by the store's key
     failures: dict[str, str] = field(default_factory=dict)
-    reused: int = 0
+    tally: Tally = field(default_factory=Tally)
+
+    @property
+    def reused(self) -> int:
+        """Cells that were in the store already."""
+        return self.tally.reused
 
     def of(self, plan: Plan, image_set: ImageSet) -> dict[Key, Result | None]:
         """Return the results of a plan under the plan's own keys; None where a cell failed."""
@@ -75,6 +80,7 @@ def run_cells(
     """Add the results of cells to a run: from the store what is there, the rest measured."""
     wanted = {key_of(cell, image_set): cell for cell in cells}
     todo: dict[str, Cell] = {}
+    tally = run.tally
     for key, cell in wanted.items():
         if key in run.results or key in run.failures:
             continue
@@ -83,8 +89,9 @@ def run_cells(
             todo[key] = cell
         else:
             run.results[key] = found
-            run.reused += 1
-    tally = Tally(len(todo), sum(cell.cost for cell in todo.values()), run.reused)
+            tally.reused += 1
+    tally.total += len(todo)
+    tally.cost += sum(cell.cost for cell in todo.values())
     tell("", tally)
     for key, result in _measure(todo, image_set, store, jobs):
         if isinstance(result, str):

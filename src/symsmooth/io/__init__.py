@@ -13,32 +13,20 @@ A new format is a new module and its rows in the tables of ``formats``.
 
 from __future__ import annotations
 
-from .base import FileError, ImageFile, OpenFile, atomic_write
-from .files import (
-    check_writable,
-    read_image,
-    read_images,
-    read_opened,
-    write_checked,
-    write_image,
-    write_images,
-)
-from .formats import format_of, open_file
+from .base import FileError, ImageFile, atomic_write
+from .files import check_writable, read_image, read_images, write_image, write_images
+from .formats import format_of
 from .limits import limit_decoded_size
 
 __all__ = [
     "FileError",
     "ImageFile",
-    "OpenFile",
     "atomic_write",
     "check_writable",
     "format_of",
     "limit_decoded_size",
-    "open_file",
     "read_image",
     "read_images",
-    "read_opened",
-    "write_checked",
     "write_image",
     "write_images",
 ]
