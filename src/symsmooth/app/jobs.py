@@ -76,7 +76,7 @@ class DenoiseJob:
 
     @property
     def chosen(self) -> dict[str, object]:
-        """What the user chose, without the noise, which is told in words of its own."""
+        """What the user chose, without the noise, which is described separately."""
         chosen = {name: value for name, value in self.options.items() if name != "noise"}
         return chosen | ({"dtype": self.dtype} if self.dtype else {})
 
@@ -98,7 +98,7 @@ class Outcome:
     check: Check | None = None  # of what was removed
 
     def as_line(self, verbose: bool = False) -> str:
-        """Return all there is to tell, on one line."""
+        """Return a summary on one line."""
         facts = [describe_size(self.image, self.stack)]
         if self.n_images > 1:
             facts.append(f"the first of {self.n_images} images")
@@ -128,12 +128,12 @@ class Outcome:
             lines.append(f"noise: {found}, {self.noise.detail}{reasons}")
         options = {name: option.default for name, option in method.options.items()}
         options |= dict(self.job.options)
-        told = ", ".join(f"{name} {value}" for name, value in options.items() if name != "noise")
+        chosen = ", ".join(f"{name} {value}" for name, value in options.items() if name != "noise")
         if self.check is not None:
             numbers = f"outlines {self.check.outlines:.2f}, noise left {self.check.left:.2f}"
             lines.append(f"check: {self.check} ({numbers})")
         threads = "all cores" if self.job.workers is None else f"{self.job.workers} threads"
-        lines.append(f"method: {', '.join(filter(None, [method.name, told]))}")
+        lines.append(f"method: {', '.join(filter(None, [method.name, chosen]))}")
         lines.append(f"run: seed {self.job.seed}, {threads}")
         return lines
 
@@ -178,7 +178,7 @@ def denoise_file(
     from ..io.stacks import cut
 
     start = time.perf_counter()
-    report = progress or nobody_listens
+    report = progress or no_progress
     images = read_file(file, job.channel_axis)
     file.close()  # it may be what is written
     stacks = [cut(image, job.third) for image in images]
@@ -229,7 +229,7 @@ def _denoise_image(
 
     from ..noise.check import check_images
 
-    report = progress or nobody_listens
+    report = progress or no_progress
     report(0.0, "noise")
     middle = _middle_piece(image, stack)
     model = job.find_noise(noise_estimator(image, stack, middle))
@@ -259,8 +259,8 @@ def _denoise_image(
     return _Done(made, noise, learned if n_pieces == 1 else {}, warnings, removed, check)
 
 
-def nobody_listens(fraction: float, what: str) -> None:
-    """Progress that nobody asked for."""
+def no_progress(fraction: float, what: str) -> None:
+    """Ignore progress."""
 
 
 def _slice_progress(progress: Progress | None, number: int, count: int) -> Progress | None:

@@ -20,7 +20,7 @@ from .boxes import BoxPlan, picture_in
 from .cluster import connected
 from .dtypes import dtype_warnings, rounding_warning, written_like
 from .errors import UsageError
-from .jobs import DenoiseJob, Outcome, describe_noise, nobody_listens
+from .jobs import DenoiseJob, Outcome, describe_noise, no_progress
 from .noise_report import NoiseDescription, find_warnings, value_range
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class BoxOptions:
 
     resume: bool = False
     scheduler: str = ""  # address of a dask cluster
-    notify: Callable[[str], object] = str  # told what the user may want to know meanwhile
+    notify: Callable[[str], object] = str  # called with messages for the user meanwhile
 
 
 def large_source(file: OpenFile, target: Path, scheduler: str) -> Source | None:
@@ -82,14 +82,14 @@ def denoise_boxes(
     target.parent.mkdir(parents=True, exist_ok=True)
     like = _written_like(source, job)
     check_writable(target, written_like(image, job.dtype))
-    report = progress or nobody_listens
+    report = progress or no_progress
     report(0.0, "survey")
     with connected(how.scheduler) as client:
         plan = _plan(source, target, image, stack, job, bool(how.scheduler))
         found, warnings = _describe_noise(plan, job, target)
         sample = plan.stats.sample.original
         warnings += dtype_warnings(image, job.dtype, sample, "only axes are")
-        told = "" if found is None else f", {found.words}"
+        words = "" if found is None else f", {found.words}"
         with create_target(
             target.resolve(), like, resume=how.resume, keep=True, key=plan.key
         ) as result:
@@ -102,7 +102,7 @@ def denoise_boxes(
                 else:
                     client.run(plan, result, todo, callback)
                 report(_FINISHING, "finishing")
-                result.finish(f"symsmooth {__version__}: {job.method.name}{told}, in boxes")
+                result.finish(f"symsmooth {__version__}: {job.method.name}{words}, in boxes")
     report(1.0, "done")
     parameters = {**job.chosen, "boxes": len(boxes)}
     seconds = time.perf_counter() - begun
@@ -126,7 +126,7 @@ def _describe_noise(
 def _reporting_kept_boxes(target: Target, n_boxes: int, how: BoxOptions) -> Iterator[None]:
     """Say, if it ends early, that it can be gone on with; before the first box nothing is kept.
 
-    Unless workers of a cluster, who hear later that it is over, may be writing one.
+    Unless workers of a cluster, which stop later, may still be writing one.
     """
     try:
         yield

@@ -106,7 +106,7 @@ def _line(model: Any) -> str:
 def find_warnings(
     noise: NoiseDescription, pixels: Any, span: float, removed: float, sigma: float | None
 ) -> list[str]:
-    """Return what the user should be asked or told, one line each.
+    """Return questions and warnings for the user, one line each.
 
     Parameters
     ----------

@@ -71,9 +71,7 @@ Page = Annotated[Path, typer.Option("-o", "--out", metavar="PAGE", help="HTML fi
 Sigma = Annotated[
     float | None, typer.Option(help="Noise level in the image's units; by default estimated.")
 ]
-Slice = Annotated[
-    int | None, typer.Option("--slice", help="Which slice of a stack; by default the middle one.")
-]
+Slice = Annotated[int | None, typer.Option("--slice", help="Which of a stack; else the middle.")]
 Workers = Annotated[
     int | None, typer.Option(min=1, help="Number of threads; by default one per core.")
 ]

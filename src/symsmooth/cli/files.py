@@ -168,7 +168,7 @@ def noise(
         def answer(source: Path) -> list[str]:
             with open_file(source) as file:
                 if is_raw(file):
-                    return [_told_noise(source, *raw_noise(file), as_json, verbose)]
+                    return [_noise_text(source, *raw_noise(file), as_json, verbose)]
                 images = jobs.read_file(file, axis)
             return [_noise_line(source, image, as_json, verbose) for image in images]
 
@@ -178,7 +178,7 @@ def noise(
 
 
 def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) -> str:
-    """Return what is told of the noise of one image: what `denoise` takes it to be."""
+    """Describe the noise of one image, as `denoise` sees it."""
     from ..io.stacks import cut
     from ..noise import resolve
 
@@ -186,10 +186,10 @@ def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) ->
     model = resolve(jobs.noise_estimator(image, stack))
     pixels = jobs.middle_slice(image, stack)
     found = describe(model, pixels, span, given=False, assumed=False)
-    return _told_noise(source, image, found, as_json, verbose)
+    return _noise_text(source, image, found, as_json, verbose)
 
 
-def _told_noise(
+def _noise_text(
     source: Path, image: ImageFile, found: NoiseDescription, as_json: bool, verbose: bool
 ) -> str:
     """Return the line, or JSON, about one image and its noise."""
@@ -218,7 +218,7 @@ def _print_in_order(
     printing: _Printing,
     pause: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> None:
-    """Print results as they come; tell of those that failed at the end, and exit with 1."""
+    """Print results as they come; print failures at the end, and exit with 1."""
     failures = []
     for source, result in results:
         with pause():

@@ -113,7 +113,7 @@ def _save(page: HtmlPage, out: Path) -> None:
 
 @contextmanager
 def _writing_a_page(out: Path, sigma: float | None, overwrite: bool) -> Iterator[None]:
-    """Check what is asked for; whatever goes wrong is one line; tell where the page is."""
+    """Check what is asked for; errors are one line; print where the page is."""
     with handling_errors():
         check_sigma(sigma)
         check_target(out, overwrite)

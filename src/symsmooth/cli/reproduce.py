@@ -47,8 +47,8 @@ def following(
 ) -> Iterator[Callable[[str, Tally], None]]:
     """Give a callback for finished measurements: a bar on a terminal, else a line now and then."""
     if show_bar:
-        with _bar() as tell:
-            yield tell
+        with _bar() as report:
+            yield report
         return
     yield _Lines(echo)
 
@@ -85,11 +85,11 @@ def _bar() -> Iterator[Callable[[str, Tally], None]]:
     with Progress(*columns, text, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=None)
 
-        def tell(what: str, tally: Tally) -> None:
+        def report(what: str, tally: Tally) -> None:
             text = f"{tally.done} of {tally.total} measurements, {_left(tally)}: {what}"
             bar.update(task, description=text, completed=tally.paid, total=tally.cost or None)
 
-        yield tell
+        yield report
 
 
 def _left(tally: Tally) -> str:
@@ -129,7 +129,7 @@ def reproduce(
         try:
             with following(
                 sys.stderr.isatty(), lambda text: echo(f"symsmooth: {text}", err=True)
-            ) as tell:
+            ) as report:
                 found = run(
                     names or [],
                     images=images,
@@ -137,7 +137,7 @@ def reproduce(
                     quick=quick,
                     jobs=jobs,
                     command=command,
-                    tell=tell,
+                    report=report,
                 )
         except KeyboardInterrupt:
             echo(

@@ -17,7 +17,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-image", "Pillow", "matplotlib")
 
 @dataclass(frozen=True)
 class Provenance:
-    """What is told of a run."""
+    """Facts about a run."""
 
     date: str
     version: str
@@ -44,7 +44,7 @@ class Provenance:
 
 
 def provenance(command: str, jobs: int, seconds: float) -> Provenance:
-    """Collect what is to be told; neither paths nor the machine's name are."""
+    """Collect the facts; neither paths nor the machine's name are."""
     versions = [f"Python {platform.python_version()}"]
     for name in _PACKAGES:
         try:

@@ -218,13 +218,13 @@ def _downloads(entry: Entry) -> Child:
 def _facts(found: Reproduction) -> Child:
     facts = found.provenance.facts() | {
         "Pictures": found.setting.image_set.source,
-        "Cells": f"{found.measured} measured in this run, {found.reused} there already",
+        "Measurements": f"{found.measured} made in this run, {found.reused} there already",
     }
-    told = [
+    items = [
         [element("dt", name), element("dd", element("code", text) if name == "Command" else text)]
         for name, text in facts.items()
     ]
-    return element("dl", told, class_="facts")
+    return element("dl", items, class_="facts")
 
 
 def _foot() -> Child:

@@ -1,4 +1,4 @@
-"""Run cells in worker processes; what is finished is on disk before it is told.
+"""Run cells in worker processes; a result is on disk before it is reported.
 
 Each worker is a fresh process with one thread that takes a cell, measures, writes the result, and
 asks for the next.  Ctrl-C ends the workers at once: at most the cells in work are lost.
@@ -48,7 +48,7 @@ class Tally:
         return self.elapsed * (self.cost - self.paid) / self.paid
 
 
-Tell = Callable[[str, Tally], object]  # called with what was just finished
+Report = Callable[[str, Tally], object]  # called with what was just finished
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Run:
 
 
 def run_cells(
-    run: Run, cells: list[Cell], image_set: ImageSet, store: Store, jobs: int, tell: Tell
+    run: Run, cells: list[Cell], image_set: ImageSet, store: Store, jobs: int, report: Report
 ) -> None:
     """Add the results of cells to a run: from the store what is there, the rest measured."""
     wanted = {key_of(cell, image_set): cell for cell in cells}
@@ -92,7 +92,7 @@ def run_cells(
             tally.reused += 1
     tally.total += len(todo)
     tally.cost += sum(cell.cost for cell in todo.values())
-    tell("", tally)
+    report("", tally)
     for key, result in _measure(todo, image_set, store, jobs):
         if isinstance(result, str):
             run.failures[key] = f"{describe(todo[key])}: {result}"
@@ -100,7 +100,7 @@ def run_cells(
             run.results[key] = result
         tally.done += 1
         tally.paid += todo[key].cost
-        tell(describe(todo[key]), tally)
+        report(describe(todo[key]), tally)
 
 
 def describe(cell: Cell) -> str:
@@ -114,7 +114,7 @@ def describe(cell: Cell) -> str:
 def _measure(
     todo: Mapping[str, Cell], image_set: ImageSet, store: Store, jobs: int
 ) -> Iterator[tuple[str, Result | str]]:
-    """Yield (key, result) as they come, dear cells first; a message instead where one failed."""
+    """Yield (key, result) as they come, costly cells first; a message instead where one failed."""
     order = sorted(todo, key=lambda key: -todo[key].cost)
     waiting = iter(order)
     with _workers(min(jobs, len(order)), store) as workers:

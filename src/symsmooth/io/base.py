@@ -40,7 +40,7 @@ class OpenFile:
     format : str
         As of an ImageFile.
     parsed : object
-        What the module of its format made of its directories or headers, for whoever reads it next.
+        What the module of its format made of its directories or headers, for the next reader.
     """
 
     path: Path

@@ -1,7 +1,7 @@
 """Raw files of cameras, by LibRaw (rawpy): their mosaic, and all that a DNG of it needs.  Read only.
 
 Many of them are TIFF files inside.  Their directories are walked to the end before LibRaw sees the file,
-and EXIF is copied from them as it is stored; of the others LibRaw tells the little it knows.
+and EXIF is copied from them as it is stored; for the others LibRaw gives the little it knows.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def _claimed(hdu: Any) -> int:
 def _raw(hdu: Any, handle: BinaryIO) -> bytes:
     """Return a part of the file as it is stored."""
     place = hdu.fileinfo()
-    at = handle.tell()  # astropy goes on from there
+    at = handle.tell()  # astropy continues from there
     handle.seek(place["hdrLoc"])
     stored = handle.read(place["datLoc"] + place["datSpan"] - place["hdrLoc"])
     handle.seek(at)

@@ -68,7 +68,7 @@ _RAW_SUFFIXES = {
     *(".srw", ".x3f"),
 }  # of cameras; many are TIFF files inside and known by their name only
 _DNG_VERSION = 50706
-_START = 352  # bytes that tell the format: a header of NIfTI-1
+_START = 352  # bytes that show the format: a header of NIfTI-1
 _GZIP = b"\x1f\x8b"
 _IN_MP4 = {
     **dict.fromkeys((b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1"), "HEIC"),

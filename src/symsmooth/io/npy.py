@@ -2,7 +2,7 @@
 
 A last axis of exactly 3 after two or three others is colour: nobody has a volume three voxels
 wide, everybody has ``(rows, columns, 3)``.  All else is a picture or a stack without channels;
-whoever knows better says so (the command line has ``--channel-axis`` and ``--volume``).
+users who know better say so (the command line has ``--channel-axis`` and ``--volume``).
 """
 
 from __future__ import annotations

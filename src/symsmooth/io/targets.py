@@ -308,7 +308,7 @@ def _reserve(part: Path) -> None:
 
 
 def _identity(part: Path, log: Path) -> tuple[object, ...] | None:
-    """Return what tells a file and its log from others of the same name; None if there is none.
+    """Return what distinguishes a file and its log from others of the same name; None if there is none.
 
     A file system may give a number again once its file is removed: so the log has one of its own.
     """

@@ -96,9 +96,9 @@ def _walk(path: Path, group: Any, prefix: str) -> Iterator[tuple[list[str], str]
             yield [prefix + name], _axes(member, member.attrs, None)
 
 
-def _axes(array: Any, attributes: Mapping[str, Any], told: Any) -> str:
+def _axes(array: Any, attributes: Mapping[str, Any], named: Any) -> str:
     """Return a letter for each axis, from OME's names, Zarr's or xarray's; else a guess."""
-    names = told or getattr(array.metadata, "dimension_names", None)
+    names = named or getattr(array.metadata, "dimension_names", None)
     names = names or attributes.get("_ARRAY_DIMENSIONS")
     if not names or not any(names):
         return plain_axes(array.ndim, guess_channel_axis(array.shape))
