@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -171,6 +173,13 @@ def test_progress_of_every_method_in_a_volume(reports, method) -> None:
     assert_progress(reports)
 
 
+def test_progress_of_a_mosaic_is_steady(reports) -> None:
+    mosaic, _ = Sensor(100).expose(np.full((64, 80, 3), 0.3))
+    symsmooth.denoise_raw(mosaic, "RGGB", 1024, 15360, progress=lambda *r: reports.append(r))
+    assert_progress(reports)
+    assert max(np.diff([fraction for fraction, _ in reports])) < 0.1
+
+
 def test_progress_of_blocks(reports, monkeypatch) -> None:
     monkeypatch.setattr(blocks, "BLOCK_PIXELS", 60 * 60)
     for method in (symsmooth.denoise, symsmooth.denoise_gsf):
@@ -241,6 +250,18 @@ def test_progress_of_a_batch_is_that_of_all_files(reports, tmp_path, at_a_time) 
 )
 def test_the_time_that_is_left(fraction, seconds, words) -> None:
     assert time_left(fraction, seconds) == words
+
+
+# --- few calls between modules -----------------------------------------------------------------
+
+
+def test_a_small_picture_goes_through_few_doors() -> None:
+    """At most half of the calls between modules that there were before the package was rearranged: 978."""
+    script = Path(__file__).parents[2] / "benchmarks" / "crossings.py"
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    found = re.search(r"crossings: (\d+)", done.stdout)
+    assert found
+    assert int(found[1]) <= 978 // 2, done.stdout
 
 
 # --- small files and large ones -----------------------------------------------------------------

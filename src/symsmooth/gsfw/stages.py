@@ -230,7 +230,7 @@ def _cluster(
     features = whiten_inside(guide, stage.patch_size, stage.h_s, stage.h_r * observation.sigma)
     weight = observation.patch_weights(stage.patch_size)
     n_clusters = max(1, round(features.n_pixels / stage.pixels_per_cluster))
-    with pool.part(_CLUSTERS_TIME):
+    with pool.part(_CLUSTERS_TIME, n_maps=stage.iterations):
         fit = fit_mixture(
             features,
             initial_mixture(features, n_clusters, rng),

@@ -260,11 +260,10 @@ def fit_mixture(
     """Run EM (Algorithm 2) until the mean log-likelihood gains less than tol.
 
     After each step a tile forgets the clusters that hold less than ``min_mass`` of its pixels.
-    delta(k) belongs to the responsibilities of the last E-step.
+    delta(k) belongs to the responsibilities of the last E-step.  An iteration is one map of the pool.
     """
     mixture, history, delta, converged = start, [], np.inf, False
     near = neighbourhood(features, mixture, reach)
-    pool.expect(max_iter)
     for iteration in range(max_iter):
         stage = f"clusters, step {iteration + 1} of {max_iter}"
         step = e_step(
