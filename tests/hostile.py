@@ -312,15 +312,25 @@ def _late(what: str) -> None:
     os._exit(3)
 
 
+def _is_raw(source: Path) -> bool:
+    """Whether a file says that it is a mosaic; what cannot be opened is none."""
+    from symsmooth.io import FileError
+    from symsmooth.io.formats import RAW, detect_format
+
+    try:
+        return detect_format(source) in RAW
+    except FileError:
+        return False
+
+
 def _denoise(source: Path, target: Path, way: str, told: list[str]) -> None:
     """Do what the command does to a small file, or, box by box, to a large one."""
     from symsmooth.app import large
     from symsmooth.app.jobs import DenoiseJob
-    from symsmooth.app.raw import is_raw
     from symsmooth.app.run import FileJob, run
     from symsmooth.methods import METHODS, UNLISTED
 
-    if is_raw(source):
+    if _is_raw(source):
         options: dict[str, Any] = {"quality": "preview"}
         job = DenoiseJob(METHODS["denoise"], options, None, "auto", 1, 0)
     else:

@@ -80,3 +80,23 @@ def test_nothing_prints_below_the_command_line(module: Path) -> None:
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_module_is_long(path: Path) -> None:
     assert len(path.read_text("utf-8").splitlines()) <= 400
+
+
+def long_functions(path: Path) -> list[str]:
+    """Functions of more than 60 lines after their signature and docstring, which list options in full."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        has_docstring = ast.get_docstring(node) is not None
+        start = node.body[0].end_lineno if has_docstring else node.body[0].lineno - 1
+        assert node.end_lineno is not None
+        assert start is not None
+        if node.end_lineno - start > 60:
+            found.append(node.name)
+    return found
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_function_is_long(path: Path) -> None:
+    assert long_functions(path) == []

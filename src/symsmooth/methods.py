@@ -118,7 +118,7 @@ class Method:
         return "noise" in self.accepts
 
     def noise_arguments(self, noise: NoiseModel | None) -> dict[str, Any]:
-        """Return how it is told of the noise to remove: as a model if it takes one, else as a level."""
+        """Return the noise to remove as keyword arguments: a model if it takes one, else a level."""
         if noise is None:
             return {}
         if self.takes_noise:
@@ -142,6 +142,11 @@ class Method:
             for name, parameter in inspect.signature(self.function).parameters.items()
             if parameter.kind is parameter.KEYWORD_ONLY and name not in _SHARED
         }
+
+    @cached_property
+    def flags(self) -> Mapping[str, Option]:
+        """The same, by their names on the command line."""
+        return {option.flag: option for option in self.options.values()}
 
 
 def _first_sentence(doc: str, name: str) -> str:
@@ -238,10 +243,10 @@ def _describe(name: str, owners: list[Method]) -> OptionDescription:
     kind = "NUMBER" if kinds & {int, float} else "true|false" if bool in kinds else "WORD"
     defaults = {"none" if option.default is None else str(option.default) for option in having}
     default = f"; default {defaults.pop()}" if len(defaults) == 1 else ""
-    told = next((option.help for option in having if option.help), "")
+    about = next((option.help for option in having if option.help), "")
     listed = ", ".join(method.name for method in owners)
     return OptionDescription(
-        name, first.choices, "|".join(first.choices) or kind, f"{told} ({listed}{default})".strip(),
+        name, first.choices, "|".join(first.choices) or kind, f"{about} ({listed}{default})".strip(),
         any(method.name == DEFAULT for method in owners),
     )  # fmt: skip
 

@@ -174,5 +174,5 @@ def test_ctrl_c_stops_all_jobs_and_leaves_no_half_files(tree: Path) -> None:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert (out, err) == ("", "symsmooth: stopped; nothing half-written was left\n")
+    assert (out, err) == ("", "symsmooth: stopped; no half-written file was left behind\n")
     assert files_in("out") == []

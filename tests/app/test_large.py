@@ -22,6 +22,7 @@ from symsmooth.app import cluster, jobs, large
 from symsmooth.app.errors import UsageError
 from symsmooth.core import blocks
 from symsmooth.io import read_image
+from symsmooth.io.formats import open_file
 from symsmooth.io.regions import Target, open_source
 from symsmooth.methods import find_method
 
@@ -125,7 +126,7 @@ def test_tiled_tiff_with_alpha(tmp_path, monkeypatch, end) -> None:
         tifffile.imwrite(tmp_path / "in.tif", pixels, tile=(128, 128), photometric="rgb")
     stages = denoise_here(tmp_path / "in.tif", tmp_path / f"out{end}", monkeypatch)
     assert {re.sub(": .*", "", stage) for stage in stages} == {
-        "looking at the whole", "finishing", "done", *(f"box {i} of 4" for i in range(1, 5))
+        "survey", "finishing", "done", *(f"box {i} of 4" for i in range(1, 5))
     }  # fmt: skip
     image = read_image(tmp_path / f"out{end}")
     whole = symsmooth.denoise_nlm(pixels[..., :3], 20.0, window=9, channel_axis=-1)
@@ -317,7 +318,7 @@ def test_a_cluster_gives_the_same_bits(tmp_path, monkeypatch) -> None:
     ) as local:
         address = local.scheduler_address
         stages = denoise_here(path, tmp_path / "out.zarr", monkeypatch, scheduler=address)
-    assert stages == ["looking at the whole", *["boxes"] * 4, "finishing", "done"]
+    assert stages == ["survey", *["boxes"] * 4, "finishing", "done"]
     denoise_here(path, tmp_path / "calm.zarr", monkeypatch)
     assert np.array_equal(pixels_of(tmp_path / "out.zarr"), pixels_of(tmp_path / "calm.zarr"))
 
@@ -356,11 +357,8 @@ def test_a_cluster_that_is_not_there_is_one_line(tmp_path, monkeypatch) -> None:
         cluster.connected(idle),
     ):
         pass
-    with (
-        pytest.raises(UsageError, match=r"must end in \.zarr"),
-        large.open_large(path, Path("a.tif"), "x"),
-    ):
-        pass
+    with open_file(path) as file, pytest.raises(UsageError, match=r"must end in \.zarr"):
+        large.large_source(file, Path("a.tif"), "x")
 
 
 WATCHED = """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from typer.testing import CliRunner
 
 import symsmooth
 from symsmooth import cli
+from symsmooth.app import large
 from symsmooth.app.compare import CompareJob
 from symsmooth.app.explain import ExplainJob
 from symsmooth.app.jobs import DenoiseJob, Outcome, Page
@@ -24,9 +27,11 @@ from symsmooth.cli.console import time_left
 from symsmooth.cli.options import parse_methods
 from symsmooth.core import blocks
 from symsmooth.core.metrics import psnr
+from symsmooth.experiments.sensor import Sensor
 from symsmooth.io import read_image, write_image
 from symsmooth.methods import METHODS
 
+from ..dngs import dng
 from ..test_contract import assert_progress
 
 _heard: list[Counter[str]] = []  # an audit hook is for ever: it is told when to listen
@@ -72,11 +77,14 @@ def scene(shape: tuple[int, ...] = (64, 72)) -> np.ndarray:
 # --- a file is opened once and decoded once -----------------------------------------------------
 
 
-@pytest.mark.parametrize("ending", ["png", "jpg", "bmp", "webp"])
+ENDINGS = ["png", "jpg", "bmp", "webp", "tif", "npy", "fits", "nii", "nii.gz", "mrc"]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize(
     "command",
     [
-        ("denoise", "-o", "out.png", "--quality", "preview"),
+        ("denoise", "-o", "out", "--quality", "preview"),
         ("compare", "-o", "page.html", "--methods", "denoise:preview,gaussian"),
         ("explain", "-o", "page.html", "--side", "32"),
         ("noise",),
@@ -87,14 +95,46 @@ def test_a_file_is_opened_and_decoded_once(
     opens, decodes, tmp_path, monkeypatch, ending, command
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    colour = np.dstack([scene()] * 3)
-    write_image(f"in.{ending}", colour)
+    pixels = {"nii": scene(), "nii.gz": scene(), "mrc": scene().astype(np.int16)}
+    write_image(f"in.{ending}", pixels.get(ending, np.dstack([scene()] * 3)))
     opens.clear()
     decodes.clear()
-    done = CliRunner().invoke(cli.app, [command[0], f"in.{ending}", *command[1:]])
+    written = "png" if ending in ("png", "jpg", "bmp", "webp") else ending
+    options = [f"out.{written}" if word == "out" else word for word in command[1:]]
+    done = CliRunner().invoke(cli.app, [command[0], f"in.{ending}", *options])
     assert done.exit_code == 0, done.output
     assert opens[f"in.{ending}"] == 1
     assert len(decodes) == (ending in ("png", "jpg"))
+
+
+def test_chunks_of_a_zarr_are_read_once(opens, tmp_path) -> None:
+    """Its metadata is a file of its own: zarr looks for it, opens the array by it, and it is copied."""
+    write_image(tmp_path / "in.zarr", scene())
+    opens.clear()
+    run(FileJob(tmp_path / "in.zarr", tmp_path / "out.tif", job_of(quality="preview")))
+    assert {name: n for name, n in opens.items() if name == "0"} == {"0": 1}
+    assert opens["zarr.json"] <= 2
+
+
+def test_a_dng_is_opened_once(opens, tmp_path) -> None:
+    """Other raw files are opened a second time, by LibRaw, which asks for a name."""
+    sensor = Sensor(100)
+    mosaic, _ = sensor.expose(np.full((64, 64, 3), 0.2))
+    (tmp_path / "in.dng").write_bytes(dng(mosaic, sensor))
+    opens.clear()
+    run(FileJob(tmp_path / "in.dng", tmp_path / "out.dng", job_of(quality="preview")))
+    assert opens["in.dng"] == 1
+
+
+@pytest.mark.parametrize("ending", ["tif", "npy"])
+def test_a_file_that_is_taken_box_by_box_is_opened_once(
+    opens, tmp_path, monkeypatch, ending
+) -> None:
+    write_image(tmp_path / f"in.{ending}", scene((96, 100)))
+    monkeypatch.setattr(large, "_LARGE", 0)
+    opens.clear()
+    run(FileJob(tmp_path / f"in.{ending}", tmp_path / "out.npy", job_of(quality="preview")))
+    assert opens[f"in.{ending}"] == 1
 
 
 def test_both_pictures_of_a_comparison_are_opened_once(opens, tmp_path) -> None:
@@ -131,6 +171,13 @@ def test_progress_of_every_preset_and_noise(reports, quality, noise) -> None:
 def test_progress_of_every_method_in_a_volume(reports, method) -> None:
     METHODS[method](scene((5, 20, 22)), 15.0, progress=lambda *r: reports.append(r), workers=2)
     assert_progress(reports)
+
+
+def test_progress_of_a_mosaic_is_steady(reports) -> None:
+    mosaic, _ = Sensor(100).expose(np.full((64, 80, 3), 0.3))
+    symsmooth.denoise_raw(mosaic, "RGGB", 1024, 15360, progress=lambda *r: reports.append(r))
+    assert_progress(reports)
+    assert max(np.diff([fraction for fraction, _ in reports])) < 0.1
 
 
 def test_progress_of_blocks(reports, monkeypatch) -> None:
@@ -203,6 +250,18 @@ def test_progress_of_a_batch_is_that_of_all_files(reports, tmp_path, at_a_time) 
 )
 def test_the_time_that_is_left(fraction, seconds, words) -> None:
     assert time_left(fraction, seconds) == words
+
+
+# --- few calls between modules -----------------------------------------------------------------
+
+
+def test_a_small_picture_goes_through_few_doors() -> None:
+    """At most half of the calls between modules that there were before the package was rearranged: 978."""
+    script = Path(__file__).parents[2] / "benchmarks" / "crossings.py"
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    found = re.search(r"crossings: (\d+)", done.stdout)
+    assert found
+    assert int(found[1]) <= 978 // 2, done.stdout
 
 
 # --- small files and large ones -----------------------------------------------------------------

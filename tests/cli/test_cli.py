@@ -109,7 +109,7 @@ def test_denoise_writes_the_result_and_says_so_on_one_line(run: Run, picture: Pa
         "in.png",
         "8x6 uint8",
         "shift",
-        "taken as white noise, about 12.5 of 255",
+        "assumed white noise, about 12.5 of 255",
         " s -> out.png",
     ):
         assert part in line
@@ -280,7 +280,7 @@ def test_ctrl_c_in_the_work_stops_with_130_and_leaves_what_was_done(
     use_methods(monkeypatch, {"stop": stop_at_second})
     result = run("denoise", picture, "z.png", "-o", "out/", "--method", "stop")
     assert result.exit_code == 130
-    assert result.stderr == "symsmooth: stopped; nothing half-written was left\n"
+    assert result.stderr == "symsmooth: stopped; no half-written file was left behind\n"
     assert os.listdir("out") == ["in.png"]
 
 
@@ -566,7 +566,7 @@ def test_a_real_ctrl_c_leaves_no_file(tmp_path: Path) -> None:
     finally:
         process.kill()
     assert process.returncode == 130
-    assert (out, err) == ("", "symsmooth: stopped; nothing half-written was left\n")
+    assert (out, err) == ("", "symsmooth: stopped; no half-written file was left behind\n")
     assert sorted(os.listdir(tmp_path)) == ["in.png", "started"]
 
 

@@ -49,7 +49,7 @@ def test_it_gives_what_the_library_gives(picture: Path, tmp_path: Path) -> None:
         (["--noise-from", "0,0,9,9"], "at least 16 pixels a side inside a picture of 96 x 96"),
         (["--noise-from", "0,0,40,40", "--sigma", "3"], "without sigma and noise"),
         (["--noise-from", "0,0,40,40", "--noise", "gaussian"], "without sigma and noise"),
-        (["--noise-from", "0,0,40,40", "--method", "nlm"], "nlm knows white noise only"),
+        (["--noise-from", "0,0,40,40", "--method", "nlm"], "nlm handles white noise only"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(picture, tmp_path, options, message) -> None:

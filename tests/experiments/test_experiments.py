@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 import symsmooth
 from symsmooth import cli
+from symsmooth.cli.reproduce import following
 from symsmooth.experiments import NAMES, find, gain, gain_vs_hr, main_table, paper, store
 from symsmooth.experiments.clusters_sigma import judge
 from symsmooth.experiments.images import (
@@ -396,13 +397,31 @@ def test_ctrl_c_ends_a_run_at_once_and_keeps_what_is_done(tmp_path: Path) -> Non
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "finished cells are kept; the same command goes on from here" in told
+    assert "finished measurements are kept; run the same command to continue" in told
     assert "Traceback" not in told
     assert not (tmp_path / "out" / "report.html").exists()
     deadline = time.monotonic() + 30
     while is_alive(process.pid):  # soon no worker is left
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_measurements_are_counted_once(tmp_path: Path) -> None:
+    """What follows from first results is added to the count, and said to be more."""
+    image_set, store = tiny_image_set(), Store(tmp_path / "cells")
+    for again in (False, True):
+        lines: list[str] = []
+        run = Run()
+        with following(False, lines.append) as tell:
+            for n_cells in (2, 5):
+                run_cells(run, observations(n_cells), image_set, store, 1, tell)
+        expected = [
+            "2 measurements are there already", "3 more measurements are there already"
+        ] if again else [
+            "2 measurements to make", "2 of 2 measurements, 0 s left",
+            "3 more measurements to make", "5 of 5 measurements, 0 s left",
+        ]  # fmt: skip
+        assert lines == expected
 
 
 def test_time_left_follows_the_cost_of_the_cells() -> None:
@@ -413,6 +432,15 @@ def test_time_left_follows_the_cost_of_the_cells() -> None:
 
 
 # --- what is written --------------------------------------------------------------------------
+
+
+def test_with_stand_ins_the_headline_counts_no_claims(small_run: Reproduction) -> None:
+    """Other pictures can neither confirm nor refute what was printed about the paper's own."""
+    stand_ins = dataclasses.replace(small_run.setting, image_set=open_image_set(None))
+    text = to_html(dataclasses.replace(small_run, setting=stand_ins))
+    assert '<p class="headline">A rehearsal: ' in text
+    assert "claims hold." not in text
+    assert "compare directions, not numbers" in text
 
 
 def test_a_report_is_written_whole(small_run: Reproduction, small_report: Path) -> None:
@@ -445,7 +473,7 @@ def test_stand_ins_are_admitted(small_run: Reproduction) -> None:
         f(dataclasses.replace(small_run, setting=setting)) for f in (to_html, to_markdown)
     ):
         assert "camera for man" in text
-        assert "printed numbers are for other pictures" in text
+        assert "measured on other pictures" in text
 
 
 def test_what_did_not_run_says_why(small_run: Reproduction) -> None:

@@ -15,6 +15,7 @@ from skimage import data
 
 from symsmooth.experiments.sensor import Sensor
 from symsmooth.io import FileError, ImageFile, read_images, write_images
+from symsmooth.io.base import OpenFile
 from symsmooth.io.dng import RawInfo
 from symsmooth.io.formats import detect_format
 from symsmooth.io.ifd import append_directory, put_value
@@ -245,7 +246,8 @@ def test_what_libraw_reads_becomes_a_new_dng(pattern: str, order: str, tmp_path:
     at = append_directory(buffer, exif)
     put_value(buffer, 34665, (4, 1, struct.pack(f"{order}I", at)))
     source.write_bytes(buffer.getvalue())
-    (image,) = camera_raw.read(source, "RAW")
+    with open(source, "rb") as handle:
+        (image,) = camera_raw.read(OpenFile(source, handle, "RAW"))
     assert np.array_equal(image.pixels, noisy)
     write_images(target, [image], "note")
     with rawpy.imread(str(source)) as old, rawpy.imread(str(target)) as new:

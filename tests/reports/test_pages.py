@@ -42,9 +42,9 @@ def test_prose_has_subscripts_and_minus_signs() -> None:
 
 def test_differences_are_rounded_as_they_are_shown() -> None:
     cell = Compared(28.964, 28.89)
-    assert cell.told == "+0.07"
-    assert Compared(28.888, 28.89).told == "0.00"
-    assert Compared(90, 100, 0, relative=True).told == "\N{MINUS SIGN}10 %"
+    assert cell.difference_text == "+0.07"
+    assert Compared(28.888, 28.89).difference_text == "0.00"
+    assert Compared(90, 100, 0, relative=True).difference_text == "\N{MINUS SIGN}10 %"
     assert [Compared(a, 10.0).level for a in (9.0, 9.96, 10.04, 10.05, 10.7)] == [-4, 0, 0, 1, 4]
 
 

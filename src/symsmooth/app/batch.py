@@ -120,7 +120,7 @@ class Shares:
         self._lock = threading.Lock()
 
     def callback(self, source: Path) -> Progress | None:
-        """Return what hears of the progress of one file."""
+        """Return the progress callback of one file."""
         if self._progress is None:
             return None
         return lambda fraction, what: self._report(source, fraction, f"{source.name}: {what}")
@@ -141,7 +141,7 @@ def in_order(
 ) -> Iterator[tuple[Path, Result | Exception]]:
     """Yield what became of each file, in order; at most ``jobs`` of them are in memory at a time.
 
-    Ctrl-C sets ``stop``, which the work is expected to heed.
+    Ctrl-C sets ``stop``, which the work is expected to check.
     """
     if jobs == 1 or len(sources) < 2:
         for source in sources:

@@ -97,7 +97,7 @@ def compare(job: CompareJob, progress: Progress | None = None) -> jobs.Page:
     from ..noise import NoiseEstimator, resolve
     from ..reports.compare import Comparison, compare_page
 
-    report = progress or jobs.nobody_listens
+    report = progress or jobs.no_progress
     report(0.0, "reading")
     pixels, clean, part = _open_pictures(job)
     axis = -1 if pixels.ndim == 3 else None

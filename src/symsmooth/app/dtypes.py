@@ -87,7 +87,7 @@ def dtype_warnings(image: ImageFile, asked: str, pixels: Any, kept: str = _KEPT_
         outside = 1 - ((pixels >= limits.min - 0.5) & (pixels <= limits.max + 0.5)).mean()
         if outside > 0:
             share = f"{100 * outside:.2g} % of the pixels"
-            warnings.append(f"{share} do not fit into {asked} and are cut; use --dtype float32")
+            warnings.append(f"{share} do not fit into {asked} and are clipped; use --dtype float32")
     if image.format in _TIED or len(image.details.get("parts", ())) > 1:
         own = f"{image.format} metadata is that of {image.pixels.dtype} pixels"
         warnings.append(f"{own}: {kept} kept in {asked}")

@@ -32,7 +32,7 @@ def explain(job: ExplainJob, progress: Progress | None = None) -> jobs.Page:
     from ..reports.explain import learn
     from ..reports.explain_page import explain_page
 
-    report = progress or jobs.nobody_listens
+    report = progress or jobs.no_progress
     report(0.0, "reading")
     pixels, part = open_picture(job.source, job.channel_axis, job.piece)
     axis = -1 if pixels.ndim == 3 else None
@@ -43,8 +43,8 @@ def explain(job: ExplainJob, progress: Progress | None = None) -> jobs.Page:
     learned = learn(
         pixels, noise.sigma, side=job.side, rng=job.seed, workers=job.workers, progress=learning
     )
-    told = f"sigma {noise.sigma:.4g} ({'estimated' if job.sigma is None else 'given'})"
-    facts = page_facts(describe(job.source, pixels, part), told, job.seed)
+    level = f"sigma {noise.sigma:.4g} ({'estimated' if job.sigma is None else 'given'})"
+    facts = page_facts(describe(job.source, pixels, part), level, job.seed)
     report(_DRAWING, "page")
     text = explain_page(job.source.name, learned, facts)
     report(1.0, "done")

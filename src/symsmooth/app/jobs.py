@@ -23,6 +23,7 @@ from .noise_report import NoiseDescription, describe, find_warnings, value_range
 if TYPE_CHECKING:
     from ..core.image import Picture
     from ..io import ImageFile
+    from ..io.base import OpenFile
     from ..io.stacks import Stack, Third
     from ..methods import Method
     from ..noise import NoiseEstimator, NoiseModel
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
 Region = tuple[int, int, int, int]  # x, y, width, height
+Index = tuple[int | slice, ...]  # of a piece of a stack
 
 # Fractions at which things begin, for the progress callback.
 _READING, _WRITING, _NOISE_TIME = 0.01, 0.98, 0.05
@@ -47,7 +49,7 @@ class DenoiseJob:
     workers: int | None
     seed: int
     third: Third = "auto"
-    noise_region: Region | None = None  # x, y, width, height of flat ground
+    noise_region: Region | None = None  # x, y, width, height of a flat area
     linear: bool = False  # a raw file that is developed gets no tone curve
     dtype: str = ""  # of what is written; empty: that of the file
 
@@ -56,7 +58,7 @@ class DenoiseJob:
 
         check_dtype(self.dtype)
         if self.noise_region is not None and not self.method.takes_noise:
-            raise UsageError(f"{self.method.name} knows white noise only; give --sigma instead")
+            raise UsageError(f"{self.method.name} handles white noise only; give --sigma instead")
         try:
             check_one_noise(self.sigma, self.options.get("noise", "auto"), self.noise_region)
         except ValueError as error:
@@ -74,7 +76,7 @@ class DenoiseJob:
 
     @property
     def chosen(self) -> dict[str, object]:
-        """What the user chose, without the noise, which is told in words of its own."""
+        """What the user chose, without the noise, which is described separately."""
         chosen = {name: value for name, value in self.options.items() if name != "noise"}
         return chosen | ({"dtype": self.dtype} if self.dtype else {})
 
@@ -96,7 +98,7 @@ class Outcome:
     check: Check | None = None  # of what was removed
 
     def as_line(self, verbose: bool = False) -> str:
-        """Return all there is to tell, on one line."""
+        """Return a summary on one line."""
         facts = [describe_size(self.image, self.stack)]
         if self.n_images > 1:
             facts.append(f"the first of {self.n_images} images")
@@ -126,12 +128,12 @@ class Outcome:
             lines.append(f"noise: {found}, {self.noise.detail}{reasons}")
         options = {name: option.default for name, option in method.options.items()}
         options |= dict(self.job.options)
-        told = ", ".join(f"{name} {value}" for name, value in options.items() if name != "noise")
+        chosen = ", ".join(f"{name} {value}" for name, value in options.items() if name != "noise")
         if self.check is not None:
             numbers = f"outlines {self.check.outlines:.2f}, noise left {self.check.left:.2f}"
             lines.append(f"check: {self.check} ({numbers})")
         threads = "all cores" if self.job.workers is None else f"{self.job.workers} threads"
-        lines.append(f"method: {', '.join(filter(None, [method.name, told]))}")
+        lines.append(f"method: {', '.join(filter(None, [method.name, chosen]))}")
         lines.append(f"run: seed {self.job.seed}, {threads}")
         return lines
 
@@ -167,16 +169,18 @@ class Page:
             handle.write(self.text.encode("utf-8"))
 
 
-def denoise_file(source: Path, target: Path, job: DenoiseJob, progress: Progress | None) -> Outcome:
+def denoise_file(
+    file: OpenFile, target: Path, job: DenoiseJob, progress: Progress | None
+) -> Outcome:
     """Read, make sure that the result can be written, denoise, write."""
     from .. import __version__
-    from ..io import check_writable, write_images
+    from ..io.files import check_writable, write_checked
     from ..io.stacks import cut
 
     start = time.perf_counter()
-    report = progress or nobody_listens
-    report(0.0, "reading")
-    images = open_file(source, job.channel_axis)
+    report = progress or no_progress
+    images = read_file(file, job.channel_axis)
+    file.close()  # it may be what is written
     stacks = [cut(image, job.third) for image in images]
     target.parent.mkdir(parents=True, exist_ok=True)
     check_writable(target, [written_like(image, job.dtype) for image in images])
@@ -193,13 +197,13 @@ def denoise_file(source: Path, target: Path, job: DenoiseJob, progress: Progress
     level = "" if first.noise is None else f", {first.noise.words}"
     note = f"symsmooth {__version__}: {job.method.name}{level}"
     report(_WRITING, "writing")
-    write_images(target, [each.image for each in done], note)
+    write_checked(target, [each.image for each in done], note)
     report(1.0, "done")
     lost: list[str] = []
     if first.noise is not None:
         lost = rounding_warning(first.image.pixels.dtype, first.removed, target)
     return Outcome(
-        source, target, images[0], stacks[0], len(images), job, first.noise,
+        file.path, target, images[0], stacks[0], len(images), job, first.noise,
         {**job.chosen, **first.learned}, [*first.warnings, *lost], time.perf_counter() - start,
         first.check,
     )  # fmt: skip
@@ -225,37 +229,38 @@ def _denoise_image(
 
     from ..noise.check import check_images
 
-    report = progress or nobody_listens
+    report = progress or no_progress
     report(0.0, "noise")
-    model = job.find_noise(noise_estimator(image, stack))
+    middle = _middle_piece(image, stack)
+    model = job.find_noise(noise_estimator(image, stack, middle))
     work = working_dtype(image.pixels.dtype, job.dtype)
     denoised = np.empty(image.pixels.shape, work)
     learned: dict[str, object] = {}
     squares = 0.0
-    for number, index in enumerate(stack):
+    n_pieces = len(stack.pieces)
+    for number, index in enumerate(stack.pieces):
         piece = image.pixels[index].astype(work, copy=False)
         if not np.isfinite(piece).any():  # an empty frame stays one
             denoised[index] = piece
             continue
         denoised[index], learned = apply(
-            job, piece, stack.channel_axis, model, _slice_progress(progress, number, len(stack))
+            job, piece, stack.channel_axis, model, _slice_progress(progress, number, n_pieces)
         )
         squares += _squared_change(piece, denoised[index])
     noise, check, removed = None, None, (squares / denoised.size) ** 0.5
     warnings = dtype_warnings(image, job.dtype, denoised)
     if model is not None:
         span = value_range(image.pixels)
-        noise = describe_noise(job, model, middle_slice(image, stack), span)
+        noise = describe_noise(job, model, image.pixels[middle], span)
         warnings += find_warnings(noise, image.pixels, span, removed, job.sigma)
-        middle = _middle_piece(image, stack)
         check = check_images(image.pixels[middle], denoised[middle], stack.channel_axis, model)
     like = written_like(image, job.dtype)
     made = replace(like, pixels=rounded(denoised, like.pixels.dtype))
-    return _Done(made, noise, learned if len(stack) == 1 else {}, warnings, removed, check)
+    return _Done(made, noise, learned if n_pieces == 1 else {}, warnings, removed, check)
 
 
-def nobody_listens(fraction: float, what: str) -> None:
-    """Progress that nobody asked for."""
+def no_progress(fraction: float, what: str) -> None:
+    """Ignore progress."""
 
 
 def _slice_progress(progress: Progress | None, number: int, count: int) -> Progress | None:
@@ -313,10 +318,19 @@ def _plain(value: Any) -> object:
 
 
 def open_file(source: Path, channel_axis: ChannelAxis) -> list[ImageFile]:
-    """Read a file; a channel axis other than "auto" replaces what the file says."""
-    from ..io import FileError, read_images
+    """Open and read a file, as :func:`read_file` does."""
+    from ..io import formats
 
-    images = read_images(source)
+    with formats.open_file(source) as file:
+        return read_file(file, channel_axis)
+
+
+def read_file(file: OpenFile, channel_axis: ChannelAxis) -> list[ImageFile]:
+    """Read a file; a channel axis other than "auto" replaces what the file says."""
+    from ..io import FileError
+    from ..io.files import read_opened
+
+    source, images = file.path, read_opened(file)
     if "raw" in images[0].details:
         raise FileError(f"{source}: is a raw mosaic; denoise it to a .tif, which develops it")
     if channel_axis == "auto":
@@ -339,17 +353,18 @@ def describe_size(image: ImageFile, stack: Stack) -> str:
     return f"{size} {image.pixels.dtype}{channels}{cut}"
 
 
-def noise_estimator(image: ImageFile, stack: Stack) -> NoiseEstimator:
+def noise_estimator(image: ImageFile, stack: Stack, middle: Index | None = None) -> NoiseEstimator:
     """Return what measures the noise of an image: that of the middle slice, the level that of several."""
     import numpy as np
 
     from ..core.image import open_image
     from ..noise import NoiseEstimator
 
-    middle = _middle_piece(image, stack)
+    middle = middle or _middle_piece(image, stack)
+    n_pieces = len(stack.pieces)
 
     def open_some(opened: Picture) -> Iterator[Picture]:
-        step = max(len(stack) // _MAX_ESTIMATES, 1)
+        step = max(n_pieces // _MAX_ESTIMATES, 1)
         for index in stack.pieces[step // 2 :: step]:
             piece = image.pixels[index]
             if index == middle:
@@ -359,7 +374,7 @@ def noise_estimator(image: ImageFile, stack: Stack) -> NoiseEstimator:
 
     return NoiseEstimator(
         lambda: open_image(image.pixels[middle], stack.channel_axis),
-        open_some if len(stack) > 1 else None,
+        open_some if n_pieces > 1 else None,
     )
 
 
@@ -368,12 +383,12 @@ def middle_slice(image: ImageFile, stack: Stack) -> Any:
     return image.pixels[_middle_piece(image, stack)]
 
 
-def _middle_piece(image: ImageFile, stack: Stack) -> tuple[int | slice, ...]:
+def _middle_piece(image: ImageFile, stack: Stack) -> Index:
     import numpy as np
 
-    middle = len(stack) // 2
-    outwards = sorted(range(len(stack)), key=lambda number: abs(number - middle))
-    for number in outwards:
-        if np.isfinite(image.pixels[stack.pieces[number]]).any():
-            return stack.pieces[number]
-    return stack.pieces[middle]
+    pieces = stack.pieces
+    middle = len(pieces) // 2
+    for number in sorted(range(len(pieces)), key=lambda number: abs(number - middle)):
+        if np.isfinite(image.pixels[pieces[number]]).any():
+            return pieces[number]
+    return pieces[middle]

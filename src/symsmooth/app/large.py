@@ -20,19 +20,20 @@ from .boxes import BoxPlan, picture_in
 from .cluster import connected
 from .dtypes import dtype_warnings, rounding_warning, written_like
 from .errors import UsageError
-from .jobs import DenoiseJob, Outcome, describe_noise, nobody_listens
+from .jobs import DenoiseJob, Outcome, describe_noise, no_progress
 from .noise_report import NoiseDescription, find_warnings, value_range
 
 if TYPE_CHECKING:
     from ..core.blocks import Box, Index
     from ..dask import BlockTask, GlobalStats
     from ..io import ImageFile
+    from ..io.base import OpenFile
     from ..io.regions import Source, Target
     from ..io.stacks import Stack
 
 _LARGE = 2**28  # bytes of pixels from which an image is taken box by box
 # Fractions at which things begin, for the progress callback: boxes, and what is left after them.
-_LOOKING, _FINISHING = 0.02, 0.98
+_SURVEYED, _FINISHING = 0.02, 0.98
 _IN_PIECES = ("TIFF", "ZARR", "NPY")
 
 
@@ -42,29 +43,25 @@ class BoxOptions:
 
     resume: bool = False
     scheduler: str = ""  # address of a dask cluster
-    notify: Callable[[str], object] = str  # told what the user may want to know meanwhile
+    notify: Callable[[str], object] = str  # called with messages for the user meanwhile
 
 
-@contextmanager
-def open_large(path: Path, target: Path, scheduler: str) -> Iterator[Source | None]:
-    """Open a file to be taken box by box; None if it is small, or cannot be read or written so."""
+def large_source(file: OpenFile, target: Path, scheduler: str) -> Source | None:
+    """Return a file to be taken box by box; None if it is small, or cannot be read or written so."""
     from ..io import FileError, format_of
-    from ..io.regions import open_source
+    from ..io.regions import source_of
 
     if scheduler and format_of(target) != "ZARR":
         raise UsageError(f"a cluster writes Zarr; -o must end in .zarr, got {target}")
+    if format_of(target) not in _IN_PIECES or (file.format not in _IN_PIECES and not scheduler):
+        return None
     try:
-        source = open_source(path.resolve()) if format_of(target) in _IN_PIECES else None
+        source = source_of(file)
     except FileError:
         if scheduler:
             raise
-        source = None  # read whole, or refused there
-    try:
-        small = source is not None and not scheduler and source.nbytes <= _LARGE
-        yield None if small else source
-    finally:
-        if source is not None:
-            source.close()
+        return None  # read whole, or refused there
+    return source if scheduler or source.nbytes > _LARGE else None
 
 
 def denoise_boxes(
@@ -85,27 +82,27 @@ def denoise_boxes(
     target.parent.mkdir(parents=True, exist_ok=True)
     like = _written_like(source, job)
     check_writable(target, written_like(image, job.dtype))
-    report = progress or nobody_listens
-    report(0.0, "looking at the whole")
+    report = progress or no_progress
+    report(0.0, "survey")
     with connected(how.scheduler) as client:
         plan = _plan(source, target, image, stack, job, bool(how.scheduler))
         found, warnings = _describe_noise(plan, job, target)
         sample = plan.stats.sample.original
         warnings += dtype_warnings(image, job.dtype, sample, "only axes are")
-        told = "" if found is None else f", {found.words}"
+        words = "" if found is None else f", {found.words}"
         with create_target(
             target.resolve(), like, resume=how.resume, keep=True, key=plan.key
         ) as result:
             boxes = plan.grid.indices
             todo = [index for index in boxes if not result.is_done(plan.grid.inner(index))]
             with _reporting_kept_boxes(result, len(boxes), how):
-                callback = part_of(progress, _LOOKING, _FINISHING)
+                callback = part_of(progress, _SURVEYED, _FINISHING)
                 if client is None:
                     _run_here(plan, result, todo, callback)
                 else:
                     client.run(plan, result, todo, callback)
                 report(_FINISHING, "finishing")
-                result.finish(f"symsmooth {__version__}: {job.method.name}{told}, in boxes")
+                result.finish(f"symsmooth {__version__}: {job.method.name}{words}, in boxes")
     report(1.0, "done")
     parameters = {**job.chosen, "boxes": len(boxes)}
     seconds = time.perf_counter() - begun
@@ -129,7 +126,7 @@ def _describe_noise(
 def _reporting_kept_boxes(target: Target, n_boxes: int, how: BoxOptions) -> Iterator[None]:
     """Say, if it ends early, that it can be gone on with; before the first box nothing is kept.
 
-    Unless workers of a cluster, who hear later that it is over, may be writing one.
+    Unless workers of a cluster, which stop later, may still be writing one.
     """
     try:
         yield
@@ -138,7 +135,9 @@ def _reporting_kept_boxes(target: Target, n_boxes: int, how: BoxOptions) -> Iter
         if done == 0 and not how.scheduler:
             target.abandon()
             raise
-        how.notify(f"{done} of {n_boxes} boxes are done and kept; add --resume to go on from there")
+        how.notify(
+            f"{done} of {n_boxes} boxes are done and kept; add --resume to continue from there"
+        )
         raise
 
 
@@ -150,7 +149,7 @@ def _like(source: Source, job: DenoiseJob) -> tuple[ImageFile, Stack]:
     from ..io.stacks import cut
 
     pixels = np.broadcast_to(np.zeros((), source.dtype), source.shape)
-    image = ImageFile(pixels, source.channel_axis, None, source.format, source.details, source.axes)
+    image = ImageFile(pixels, source.channel_axis, None, source.format, axes=source.axes)
     if job.channel_axis != "auto":
         image = image.with_channels(job.channel_axis)
     return image, cut(image, job.third)
@@ -215,7 +214,7 @@ def _state(path: Path) -> list[object]:
 
 def _has_alpha(source: Source) -> bool:
     """Whether the last sample of a TIFF is opacity."""
-    series = source.details.get("series")
+    series = source.series
     if series is None or "S" not in source.axes:
         return False
     extra = tuple(int(kind) for kind in series.keyframe.extrasamples)

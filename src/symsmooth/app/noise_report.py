@@ -71,7 +71,7 @@ def describe(
     elif model.kind == "uneven":
         words += " (it differs from channel to channel)"
     elif assumed:
-        words = f"taken as {words}"
+        words = f"assumed {words}"
     return NoiseDescription(words, f"{kind}, {level:.4g}", str(model), fields)
 
 
@@ -106,7 +106,7 @@ def _line(model: Any) -> str:
 def find_warnings(
     noise: NoiseDescription, pixels: Any, span: float, removed: float, sigma: float | None
 ) -> list[str]:
-    """Return what the user should be asked or told, one line each.
+    """Return questions and warnings for the user, one line each.
 
     Parameters
     ----------

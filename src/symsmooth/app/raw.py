@@ -15,6 +15,7 @@ from .noise_report import NoiseDescription, describe
 
 if TYPE_CHECKING:
     from ..io import ImageFile
+    from ..io.base import OpenFile
     from ..io.dng import RawInfo
     from ..noise import NoiseModel
 
@@ -23,42 +24,39 @@ _OPTIONS = ("quality", "strength", "grain")  # of denoise that make sense here
 _IN_COLOUR = (*_OPTIONS, "chroma_strength")  # for pictures that are no mosaics
 
 
-def is_raw(source: Path) -> bool:
-    """Whether a file is a mosaic that has yet to be developed; False for what cannot be opened."""
-    from ..io import FileError
-    from ..io.formats import RAW, detect_format, may_be_raw
+def is_raw(file: OpenFile) -> bool:
+    """Whether a file is a mosaic that has yet to be developed."""
+    from ..io.formats import RAW
 
-    try:
-        return may_be_raw(source) and detect_format(source) in RAW
-    except (FileError, OSError):
-        return False
+    return file.format in RAW
 
 
 def denoise_raw_file(
-    source: Path, target: Path, job: DenoiseJob, progress: Progress | None
+    file: OpenFile, target: Path, job: DenoiseJob, progress: Progress | None
 ) -> Outcome:
     """Read a raw file, denoise its mosaic, write a DNG or the developed picture."""
     from .. import __version__
-    from ..io import check_writable, read_images, write_images
+    from ..io.files import check_writable, read_opened, write_checked
     from ..io.formats import format_of
     from ..io.stacks import cut
 
     start = time.perf_counter()
     _check(job)
-    image = read_images(source)[0]
+    image = read_opened(file)[0]
+    file.close()
     target.parent.mkdir(parents=True, exist_ok=True)
     as_dng = format_of(target) == "DNG"
     check_writable(target, image if as_dng else _developed_like(image))
     done = _denoise(image, job, part_of(progress, 0.0, _WRITING))
     note = f"symsmooth {__version__}: raw, {done.noise.words}"
     written = done.image if as_dng else _develop(done.image, job.linear)
-    write_images(target, [written], note)
+    write_checked(target, [written], note)
     if progress is not None:
         progress(1.0, "done")
     chosen = {name: value for name, value in job.options.items() if name in _IN_COLOUR}
     seconds = time.perf_counter() - start
     return Outcome(
-        source,
+        file.path,
         target,
         image,
         cut(image),
@@ -71,12 +69,12 @@ def denoise_raw_file(
     )
 
 
-def raw_noise(source: Path) -> tuple[ImageFile, NoiseDescription]:
+def raw_noise(file: OpenFile) -> tuple[ImageFile, NoiseDescription]:
     """Say what noise a raw file has."""
-    from ..io import read_images
+    from ..io.files import read_opened
     from ..raw.denoise import estimate_raw_noise
 
-    image = read_images(source)[0]
+    image = read_opened(file)[0]
     info: RawInfo = image.details["raw"]
     pixels = image.pixels[info.area]
     if info.pattern is None:

@@ -13,7 +13,7 @@ from .batch import Shares, in_order
 from .compare import CompareJob, compare
 from .explain import ExplainJob, explain
 from .jobs import DenoiseJob, Outcome, Page, denoise_file
-from .large import BoxOptions, denoise_boxes, open_large
+from .large import BoxOptions, denoise_boxes, large_source
 from .raw import denoise_raw_file, is_raw
 
 
@@ -71,12 +71,18 @@ def run(job: Job, progress: Progress | None = None) -> Outcome | Page | Results:
 
 
 def _denoise(job: FileJob, progress: Progress | None) -> Outcome:
-    if is_raw(job.source):
-        return denoise_raw_file(job.source, job.target, job.how, progress)
-    with open_large(job.source, job.target, job.boxes.scheduler) as opened:
-        if opened is None:
-            return denoise_file(job.source, job.target, job.how, progress)
-        return denoise_boxes(opened, job.target, job.how, progress, job.boxes)
+    """Open the file, once, and see what it is."""
+    from ..io.formats import open_file
+
+    if progress is not None:
+        progress(0.0, "reading")
+    with open_file(job.source) as file:
+        if is_raw(file):
+            return denoise_raw_file(file, job.target, job.how, progress)
+        large = large_source(file, job.target, job.boxes.scheduler)
+        if large is not None:
+            return denoise_boxes(large, job.target, job.how, progress, job.boxes)
+        return denoise_file(file, job.target, job.how, progress)
 
 
 def _denoise_all(job: BatchJob, progress: Progress | None) -> Results:

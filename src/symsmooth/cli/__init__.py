@@ -55,7 +55,7 @@ def _root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="With --version: also what it computes with.")
+        bool, typer.Option("--verbose", help="With --version: also print which kernels are used.")
     ] = False,
 ) -> None:
     if version:
@@ -66,7 +66,7 @@ def _root(
             from .. import _native
 
             others = ", ".join(_native.instruction_sets())
-            typer.echo(f"kernels for {_native.instruction_set()} (here: {others})")
+            typer.echo(f"kernels for {_native.instruction_set()} (available: {others})")
         raise typer.Exit()
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

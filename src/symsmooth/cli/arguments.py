@@ -16,59 +16,66 @@ Inputs = Annotated[list[str], typer.Argument(metavar="IN...", help="Pictures, st
 Out = Annotated[
     str,
     typer.Option(
-        "-o", "--out", metavar="OUT", help="File, folder (with a /), or -: standard output."
+        "-o", "--out", metavar="OUT", help="File, folder (ending in /), or - for standard output."
     ),
 ]
 Format = Annotated[
-    str, typer.Option(metavar="ENDING", help="With -o -: png, tif, ...; else that of the input.")
+    str,
+    typer.Option(metavar="ENDING", help="With -o -: png, tif, ...; by default that of the input."),
 ]
 MethodName = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="One of `symsmooth methods`; else the best.",
+        help="One of `symsmooth methods`; by default the best.",
         autocompletion=complete_method,
     ),
 ]
 NoiseFrom = Annotated[
-    str, typer.Option(metavar="X,Y,W,H", help="A rectangle of flat ground: its noise is removed.")
+    str, typer.Option(metavar="X,Y,W,H", help="Measure the noise in this flat rectangle.")
 ]
-Volume = Annotated[bool, typer.Option("--volume", help="A stack is a volume: denoise it in 3-D.")]
-Slices = Annotated[
-    bool, typer.Option("--slices", help="A volume is a stack: denoise it slice by slice.")
+Volume = Annotated[bool, typer.Option("--volume", help="Denoise a stack as a volume, in 3-D.")]
+Slices = Annotated[bool, typer.Option("--slices", help="Denoise a volume slice by slice.")]
+Time = Annotated[
+    bool, typer.Option("--time", help="Denoise a time series in 3-D, with time as the third axis.")
 ]
-Time = Annotated[bool, typer.Option("--time", help="Time is the third dimension of a series.")]
 Linear = Annotated[
-    bool, typer.Option("--linear", help="A raw file developed to TIFF: linear light, not sRGB.")
+    bool, typer.Option("--linear", help="Develop a raw file to linear light instead of sRGB.")
 ]
 DtypeName = Annotated[
     str,
     typer.Option(
         "--dtype",
         metavar="DTYPE",
-        help="Of the output: float32 is not rounded; uint16, uint8, ...; else that of the input.",
+        help="Type of the output: float32 (not rounded), uint16, uint8, ...; by default that of the input.",
         autocompletion=lambda incomplete: [d for d in DTYPES if d.startswith(incomplete)],
     ),
 ]
-Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Files at a time.")]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Number of files to process at a time.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print errors only.")]
 Resume = Annotated[
-    bool, typer.Option("--resume", help="Skip files whose output exists; go on with a large one.")
+    bool,
+    typer.Option(
+        "--resume",
+        help="Skip files whose output exists; continue a large one that was interrupted.",
+    ),
 ]
 Scheduler = Annotated[
-    str, typer.Option(metavar="ADDRESS", help="A dask cluster to work on, tcp://HOST:PORT.")
+    str, typer.Option(metavar="ADDRESS", help="Run on this dask cluster: tcp://HOST:PORT.")
 ]
 Axis = Annotated[str, typer.Option(help="Axis of the channels, none, or auto: as the file says.")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Tell what was decided, and why.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print what was decided, and why.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 Page = Annotated[Path, typer.Option("-o", "--out", metavar="PAGE", help="HTML file to write.")]
 Sigma = Annotated[
-    float | None, typer.Option(help="Noise level in the image's units; else estimated.")
+    float | None, typer.Option(help="Noise level in the image's units; by default estimated.")
 ]
 Slice = Annotated[int | None, typer.Option("--slice", help="Which of a stack; else the middle.")]
-Workers = Annotated[int | None, typer.Option(min=1, help="Threads; else all cores.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is random.")]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Number of threads; by default one per core.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 OneFile = Annotated[Path, typer.Argument(metavar="IN", help="A picture.")]
 
 

@@ -45,7 +45,8 @@ def benchmark(
         str, typer.Option(metavar="A,...", help="Simulated cameras whose noise to add.")
     ] = "",
     only: Annotated[
-        str, typer.Option(metavar="known|blind|both", help="Whether the noise is told.")
+        str,
+        typer.Option(metavar="known|blind|both", help="Whether methods are given the noise level."),
     ] = "both",
     grey: Annotated[bool, typer.Option("--grey", help="Take colour pictures as grey.")] = False,
     every: Annotated[int, typer.Option(min=1, help="Take every N-th picture only.")] = 1,
@@ -80,7 +81,8 @@ def benchmark(
                 found = run_benchmark(asked, tell)
         except KeyboardInterrupt:
             echo(
-                "symsmooth: what is measured is kept; the same command goes on from here", err=True
+                "symsmooth: finished measurements are kept; run the same command to continue",
+                err=True,
             )
             raise
         except (ValueError, OSError) as error:
@@ -98,7 +100,7 @@ def _report(found: Findings, noise_asked: bool) -> None:
     for each in found.sets:
         if each.left_out:
             print_warning(
-                f"{each.name}: {len(each.left_out)} files without their other half left out"
+                f"{each.name}: {len(each.left_out)} files left out: the other half of their pair is missing"
             )
     if noise_asked and all(each.is_paired for each in found.sets):
         print_warning("the pictures are pairs; no noise was added")

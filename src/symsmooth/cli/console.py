@@ -87,8 +87,8 @@ def time_left(fraction: float, seconds: float) -> str:
 
 
 def print_stopped() -> int:
-    """Say that Ctrl-C was heard."""
-    echo("symsmooth: stopped; nothing half-written was left", err=True)
+    """Print that Ctrl-C stopped it."""
+    echo("symsmooth: stopped; no half-written file was left behind", err=True)
     return 130
 
 
@@ -108,7 +108,7 @@ def print_warning(text: str) -> None:
 
 
 def error_message(error: Exception, source: Path | None = None) -> str:
-    """Return what to tell of an error: it names the file, and its own kind if that is unusual."""
+    """Return the message of an error: it names the file, and its own kind if that is unusual."""
     text = str(error)
     if isinstance(error, MemoryError):
         text = text or "not enough memory"

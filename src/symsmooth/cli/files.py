@@ -161,12 +161,15 @@ def noise(
 ) -> None:
     """Say what noise there is and how much, in the image's units and in percent of its range."""
     with handling_errors(as_json):
+        from ..io.formats import open_file
+
         axis = parse_channel_axis(channel_axis)
 
         def answer(source: Path) -> list[str]:
-            if is_raw(source):
-                return [_told_noise(source, *raw_noise(source), as_json, verbose)]
-            images = jobs.open_file(source, axis)
+            with open_file(source) as file:
+                if is_raw(file):
+                    return [_noise_text(source, *raw_noise(file), as_json, verbose)]
+                images = jobs.read_file(file, axis)
             return [_noise_line(source, image, as_json, verbose) for image in images]
 
         sources = [path for name in inputs for path, _ in batch.expand(name)]
@@ -175,7 +178,7 @@ def noise(
 
 
 def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) -> str:
-    """Return what is told of the noise of one image: what `denoise` takes it to be."""
+    """Describe the noise of one image, as `denoise` sees it."""
     from ..io.stacks import cut
     from ..noise import resolve
 
@@ -183,10 +186,10 @@ def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) ->
     model = resolve(jobs.noise_estimator(image, stack))
     pixels = jobs.middle_slice(image, stack)
     found = describe(model, pixels, span, given=False, assumed=False)
-    return _told_noise(source, image, found, as_json, verbose)
+    return _noise_text(source, image, found, as_json, verbose)
 
 
-def _told_noise(
+def _noise_text(
     source: Path, image: ImageFile, found: NoiseDescription, as_json: bool, verbose: bool
 ) -> str:
     """Return the line, or JSON, about one image and its noise."""
@@ -215,7 +218,7 @@ def _print_in_order(
     printing: _Printing,
     pause: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> None:
-    """Print results as they come; tell of those that failed at the end, and exit with 1."""
+    """Print results as they come; print failures at the end, and exit with 1."""
     failures = []
     for source, result in results:
         with pause():

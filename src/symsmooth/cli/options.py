@@ -49,7 +49,7 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]
 
 def parse_options(method: Method, given: Mapping[str, str]) -> dict[str, object]:
     """Return the keyword arguments that ``--n-clusters 300`` and the like stand for."""
-    known = {option.flag: option for option in method.options.values()}
+    known = method.flags
     for flag in given:
         if flag not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"

@@ -85,7 +85,7 @@ def explain(
     side: Annotated[
         int,
         typer.Option(
-            min=16, max=1024, help="Learn from the busiest part of so many pixels a side."
+            min=16, max=1024, help="Learn from the busiest square of this many pixels a side."
         ),
     ] = 384,
     channel_axis: Axis = "auto",
@@ -113,7 +113,7 @@ def _save(page: HtmlPage, out: Path) -> None:
 
 @contextmanager
 def _writing_a_page(out: Path, sigma: float | None, overwrite: bool) -> Iterator[None]:
-    """Check what is asked for; whatever goes wrong is one line; tell where the page is."""
+    """Check what is asked for; errors are one line; print where the page is."""
     with handling_errors():
         check_sigma(sigma)
         check_target(out, overwrite)

@@ -45,26 +45,34 @@ def check_request(names: list[str], jobs: int | None, out: Path | None) -> Path:
 def following(
     show_bar: bool, echo: Callable[[str], None]
 ) -> Iterator[Callable[[str, Tally], None]]:
-    """Give what the runner tells of finished cells: a bar on a terminal, else a line now and then."""
+    """Give a callback for finished measurements: a bar on a terminal, else a line now and then."""
     if show_bar:
-        with _bar() as tell:
-            yield tell
+        with _bar() as report:
+            yield report
         return
-    last, known = [time.monotonic()], [0]
+    yield _Lines(echo)
 
-    def tell_lines(text: str, tally: Tally) -> None:
+
+class _Lines:
+    """Prints how far the measurements are, now and then; each is counted once."""
+
+    def __init__(self, echo: Callable[[str], None]) -> None:
+        self._echo = echo
+        self._last = time.monotonic()
+        self._reused = self._total = 0
+
+    def __call__(self, text: str, tally: Tally) -> None:
         now = time.monotonic()
-        if not text:
-            if tally.reused > known[0]:
-                known[0] = tally.reused
-                echo(f"{tally.reused} cells are there already")
-            if tally.total:
-                echo(f"{tally.total} cells to measure")
-        elif now - last[0] >= _QUIET_SECONDS or tally.done == tally.total:
-            last[0] = now
-            echo(f"{tally.done} of {tally.total} cells, {_left(tally)}")
-
-    yield tell_lines
+        if not text:  # what is to be done, first or in addition
+            more = "more " if self._reused or self._total else ""
+            if tally.reused > self._reused:
+                self._echo(f"{tally.reused - self._reused} {more}measurements are there already")
+            if tally.total > self._total:
+                self._echo(f"{tally.total - self._total} {more}measurements to make")
+            self._reused, self._total = tally.reused, tally.total
+        elif now - self._last >= _QUIET_SECONDS or tally.done == tally.total:
+            self._last = now
+            self._echo(f"{tally.done} of {tally.total} measurements, {_left(tally)}")
 
 
 @contextmanager
@@ -77,11 +85,11 @@ def _bar() -> Iterator[Callable[[str, Tally], None]]:
     with Progress(*columns, text, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=None)
 
-        def tell(what: str, tally: Tally) -> None:
-            told = f"{tally.done} of {tally.total} cells, {_left(tally)}: {what}"
-            bar.update(task, description=told, completed=tally.paid, total=tally.cost or None)
+        def report(what: str, tally: Tally) -> None:
+            text = f"{tally.done} of {tally.total} measurements, {_left(tally)}: {what}"
+            bar.update(task, description=text, completed=tally.paid, total=tally.cost or None)
 
-        yield tell
+        yield report
 
 
 def _left(tally: Tally) -> str:
@@ -93,17 +101,19 @@ def _left(tally: Tally) -> str:
 
 def reproduce(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME...]", help="Experiments; else all.")
+        list[str] | None, typer.Argument(metavar="[NAME...]", help="Experiments; by default all.")
     ] = None,
     images: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The paper's pictures; else stand-ins.")
+        Path | None, typer.Option(metavar="DIR", help="The paper's pictures; by default stand-ins.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="Folder of the report.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer pictures and trials.")] = False,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; else all cores.")] = None,
-    list_them: Annotated[bool, typer.Option("--list", help="Name the experiments.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes; by default one per core.")
+    ] = None,
+    list_them: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
 ) -> None:
     """Measure every table and figure of the paper again and write a report."""
     with handling_errors():
@@ -119,7 +129,7 @@ def reproduce(
         try:
             with following(
                 sys.stderr.isatty(), lambda text: echo(f"symsmooth: {text}", err=True)
-            ) as tell:
+            ) as report:
                 found = run(
                     names or [],
                     images=images,
@@ -127,15 +137,20 @@ def reproduce(
                     quick=quick,
                     jobs=jobs,
                     command=command,
-                    tell=tell,
+                    report=report,
                 )
         except KeyboardInterrupt:
-            echo("symsmooth: finished cells are kept; the same command goes on from here", err=True)
+            echo(
+                "symsmooth: finished measurements are kept; run the same command to continue",
+                err=True,
+            )
             raise
         except (ValueError, OSError) as error:
             raise typer.Exit(print_error(error_message(error), 1)) from error
         for failure in found.failures:
             print_error(failure, 1)
-        echo(f"the report is {folder / 'report.html'}; tables in {folder / 'md'}")
+        echo(
+            f"the report is {folder / 'report.html'}; its tables are in {folder / 'reproduction.md'}"
+        )
         if found.failures:
             raise typer.Exit(1)

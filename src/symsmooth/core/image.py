@@ -276,7 +276,7 @@ def _say_what_is_meant(image: Any, shape: Sequence[int]) -> int | None:
         unnamed = not names or re.fullmatch(r"dim_\d+", str(names[axis]))
         if shape[axis] in (3, 4) and min(others) > 4 and unnamed:
             warn_user(
-                f"image of shape {tuple(shape)} is taken for a volume of {shape[axis]} slices; "
+                f"image of shape {tuple(shape)} is treated as a volume of {shape[axis]} slices; "
                 f"pass channel_axis={axis} if these are colours, channel_axis=None if it is a volume"
             )
             break

@@ -182,10 +182,10 @@ class Pool:
             self._report(1.0, self._what)
 
     @contextmanager
-    def part(self, share: float, name: str = "") -> Iterator[None]:
-        """Do a part of the work: so much of what is left of the part around it."""
+    def part(self, share: float, name: str = "", n_maps: int = 1) -> Iterator[None]:
+        """Do a part of the work: so much of what is left of the part around it, by so many maps."""
         outer = self._end, self._maps_left, self._prefix
-        self._end, self._maps_left = self._after(share), 1
+        self._end, self._maps_left = self._after(share), max(n_maps, 1)
         self._prefix += f"{name}: " if name else ""
         try:
             yield
@@ -193,12 +193,12 @@ class Pool:
             self._done = self._end
             self._end, self._maps_left, self._prefix = outer
 
-    def parts(self, items: Iterable[Item], name: str = "") -> Iterator[Item]:
-        """Yield items, each in a part of its own; all cost the same."""
+    def parts(self, items: Iterable[Item], name: str = "", n_maps: int = 1) -> Iterator[Item]:
+        """Yield items, each in a part of its own; all cost the same, and take so many maps."""
         every = list(items)
         for number, item in enumerate(every):
             own = f"{name} {number + 1} of {len(every)}" if name else ""
-            with self.part(1 / (len(every) - number), own):
+            with self.part(1 / (len(every) - number), own, n_maps):
                 yield item
 
     def expect(self, n_maps: int) -> None:
@@ -218,11 +218,18 @@ class Pool:
             self.progress(self._done, self._prefix + what)
 
     def map(
-        self, task: Callable[[Item], Result], items: Sequence[Item], stage: str
+        self,
+        task: Callable[[Item], Result],
+        items: Sequence[Item],
+        stage: str,
+        share: float | None = None,
     ) -> Iterator[tuple[Item, Result]]:
-        """Yield (item, task(item)) in the order of items; a few more than one a worker in flight."""
+        """Yield (item, task(item)) in the order of items; a few more than one a worker in flight.
+
+        ``share`` is how much of what is left of the current part this is; None as :meth:`expect` said.
+        """
         results = self._serial(task, items) if self._threads is None else self._ahead(task, items)
-        start, end = self._done, self._after(1 / self._maps_left)
+        start, end = self._done, self._after(share or 1 / self._maps_left)
         self._maps_left = max(self._maps_left - 1, 1)
         for done, pair in enumerate(results, start=1):
             yield pair

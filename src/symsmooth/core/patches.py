@@ -9,7 +9,6 @@ covered exactly patch_size^dims times, sum_j P_j^T P_j = d I.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -95,22 +94,12 @@ class Features:
     patch_size: int
     h_s: float
     h_r: float
-
-    @property
-    def n_dims(self) -> int:
-        """Two, or three in a volume."""
-        return len(self.spatial)
-
-    @property
-    def grid(self) -> tuple[int, int, int]:
-        """The pixels as (z, y, x)."""
-        z, y, x = (1, *self.spatial) if self.n_dims == 2 else self.spatial
-        return z, y, x
-
-    @property
-    def n_pixels(self) -> int:
-        """n: one generalised patch a pixel."""
-        return int(np.prod(self.spatial))
+    n_dims: int  # two, or three in a volume
+    grid: tuple[int, int, int]  # the pixels as (z, y, x)
+    n_pixels: int  # n: one generalised patch a pixel
+    patch: tuple[int, int, int]  # extent of a patch as (z, y, x)
+    dim: int  # p = d + number of spatial dimensions
+    points: tuple[Float, tuple[int, int, int], int, float]  # what kernels read p_j from
 
     @property
     def channels(self) -> int:
@@ -118,44 +107,19 @@ class Features:
         return self.padded.shape[-1]
 
     @property
-    def patch(self) -> tuple[int, int, int]:
-        """Extent of a patch as (z, y, x)."""
-        return patch_shape(self.n_dims, self.patch_size)
-
-    @property
-    def patch_dim(self) -> int:
-        """d: numbers in a patch."""
-        return self.patch_size**self.n_dims * self.channels
-
-    @property
-    def dim(self) -> int:
-        """P = d + number of spatial dimensions."""
-        return self.patch_dim + self.n_dims
-
-    @property
-    def inv_hs(self) -> np.float32:
-        """1 / h_s."""
-        return np.float32(1.0 / self.h_s)
-
-    @property
     def strides(self) -> tuple[int, int, int]:
         """Steps in the flat image from one slice, row, column to the next."""
         return strides_of(self.padded.shape)
 
-    @cached_property
+    @property
     def offsets(self) -> Array:
         """Steps in the flat image from the first corner of a patch to each of its numbers: (d,)."""
         return patch_offsets(self.padded.shape, self.patch)
 
-    @property
-    def points(self) -> tuple[Float, tuple[int, int, int], int, float]:
-        """What kernels read the generalised patches from."""
-        return self.padded, self.patch, self.n_dims, float(self.inv_hs)
-
     def at(self, pixels: Array) -> Float:
         """Return p_j for the given flat pixel numbers j: (m, p)."""
         z, y, x = np.unravel_index(pixels, self.grid)
-        where = np.stack([z, y, x], axis=1)[:, 3 - self.n_dims :] * self.inv_hs
+        where = np.stack([z, y, x], axis=1)[:, 3 - self.n_dims :] * np.float32(1.0 / self.h_s)
         windows = np.lib.stride_tricks.sliding_window_view(self.padded, self.patch, axis=(0, 1, 2))
         patches = np.moveaxis(windows[z, y, x], 1, -1).reshape(len(where), -1)
         return np.concatenate([where, patches], axis=1).astype(np.float32)
@@ -164,11 +128,25 @@ class Features:
 def whiten(guide: Float, patch_size: int, h_s: float, h_r: float) -> Features:
     """Return the features of a guide image (*spatial, channels): [x/h_s, patch/h_r]."""
     padded = pad_for_patches(guide, patch_size) / np.float32(h_r)
-    return Features(padded, guide.shape[:-1], patch_size, h_s, h_r)
+    return _features(padded, guide.shape[:-1], patch_size, h_s, h_r)
 
 
 def whiten_inside(guide: Float, patch_size: int, h_s: float, h_r: float) -> Features:
     """Return the features of the patches that lie wholly inside a guide image; sides of any parity."""
     spatial = tuple(size - patch_size + 1 for size in guide.shape[:-1])
     scaled = np.ascontiguousarray(as_volume(guide), dtype=np.float32) / np.float32(h_r)
-    return Features(scaled, spatial, patch_size, h_s, h_r)
+    return _features(scaled, spatial, patch_size, h_s, h_r)
+
+
+def _features(
+    padded: Float, spatial: tuple[int, ...], patch_size: int, h_s: float, h_r: float
+) -> Features:
+    """Work out once what follows from a padded, scaled image and the size of its patches."""
+    n_dims = len(spatial)
+    z, y, x = (1, *spatial) if n_dims == 2 else spatial
+    patch = patch_shape(n_dims, patch_size)
+    return Features(
+        padded, spatial, patch_size, h_s, h_r, n_dims, (z, y, x), z * y * x, patch,
+        dim=patch_size**n_dims * padded.shape[-1] + n_dims,
+        points=(padded, patch, n_dims, float(np.float32(1.0 / h_s))),
+    )  # fmt: skip

@@ -6,7 +6,6 @@ Tiles and strips depend on the image alone, never on the number of workers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,33 +17,23 @@ class Tiling:
 
     grid: tuple[int, int, int]  # z, y, x
     tile: tuple[int, int, int]
-
-    @property
-    def n_tiles(self) -> tuple[int, int, int]:
-        """Number of tiles along each axis."""
-        z, y, x = (-(-g // t) for g, t in zip(self.grid, self.tile, strict=True))
-        return z, y, x
-
-    @cached_property
-    def boxes(self) -> NDArray[np.int64]:
-        """Tiles as (z0, z1, y0, y1, x0, x1), in raster order."""
-        starts = np.meshgrid(
-            *(np.arange(0, g, t) for g, t in zip(self.grid, self.tile, strict=True)), indexing="ij"
-        )
-        ends = [np.minimum(s + t, g) for s, t, g in zip(starts, self.tile, self.grid, strict=True)]
-        pairs = [a.ravel() for both in zip(starts, ends, strict=True) for a in both]
-        return np.ascontiguousarray(np.stack(pairs, axis=1).astype(np.int64))
-
-    @cached_property
-    def strips(self) -> list[slice]:
-        """Runs of tiles that share their rows."""
-        across = self.n_tiles[2]
-        return [slice(at, at + across) for at in range(0, len(self.boxes), across)]
+    n_tiles: tuple[int, int, int]  # along each axis
+    boxes: NDArray[np.int64]  # tiles as (z0, z1, y0, y1, x0, x1), in raster order
+    strips: list[slice]  # runs of tiles that share their rows
 
 
 def tiling(grid: tuple[int, int, int]) -> Tiling:
     """Cut a grid into tiles of 256 positions: 16 x 16, or 4 x 8 x 8 in a volume."""
-    return Tiling(grid, (1, 16, 16) if grid[0] == 1 else (4, 8, 8))
+    tile = (1, 16, 16) if grid[0] == 1 else (4, 8, 8)
+    starts = np.meshgrid(
+        *(np.arange(0, g, t) for g, t in zip(grid, tile, strict=True)), indexing="ij"
+    )
+    ends = [np.minimum(s + t, g) for s, t, g in zip(starts, tile, grid, strict=True)]
+    pairs = [a.ravel() for both in zip(starts, ends, strict=True) for a in both]
+    boxes = np.ascontiguousarray(np.stack(pairs, axis=1).astype(np.int64))
+    z, y, x = starts[0].shape
+    strips = [slice(at, at + x) for at in range(0, len(boxes), x)]
+    return Tiling(grid, tile, (z, y, x), boxes, strips)
 
 
 def spans(

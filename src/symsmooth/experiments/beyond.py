@@ -70,20 +70,22 @@ def _claims(
     here = above({s: max(ours[c.label, s] or 0.0 for c in EIGHT) for s in sigmas})
     there = above({s: max(main_mean(c.printed, pictures, s) or 0.0 for c in EIGHT) for s in sigmas})
     complete = len(here) == len(sigmas)
-    told = ["above by " + ", ".join(f"{m:+.2f}" for m in m_) + " dB" for m_ in (here, there)]
+    margins_text = [
+        "above by " + ", ".join(f"{m:+.2f}" for m in m_) + " dB" for m_ in (here, there)
+    ]
     return [
         Claim(
             "Our denoise is above every method of the main table, as we measure them.",
             min(here) > 0 if complete else None,
             "not in the paper",
-            told[0] if complete else "not measured",
+            margins_text[0] if complete else "not measured",
             own=True,
         ),
         Claim(
             "Our denoise is above the best of the eight printed means at every noise level.",
             min(there) > 0 if complete else None,
             "not in the paper",
-            told[1] if complete else "not measured",
+            margins_text[1] if complete else "not measured",
             own=True,
         ),
     ]
@@ -144,7 +146,7 @@ EXPERIMENT = Experiment(
     _plan,
     _report,
     differences=(
-        "Times are of one thread while as many processes run as --jobs says; they tell of "
+        "Times are of one thread while as many processes run as --jobs says; they show "
         "proportions, not of records.",
     ),
 )

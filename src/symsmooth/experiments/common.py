@@ -30,14 +30,16 @@ class Contender:
     printed: str = ""  # its column in the paper's main table
 
     def cell(self, picture: str, sigma: float, seed: int, **more: Any) -> Cell:
-        """Return the cell that runs it (128x128 unless told otherwise)."""
+        """Return the cell that runs it (128x128 unless given otherwise)."""
         options = dict(self.options) | {
             name: factor * sigma / 255 for name, factor in self.spread.items()
         }
         shape = {} if {"side", "crop"} & set(more) else {"side": SIDE}
-        told = {"sigma": sigma, "seed": seed, "method": self.method, "options": options}
+        given_options = {"sigma": sigma, "seed": seed, "method": self.method, "options": options}
         size = (more.get("side") or more.get("crop") or SIDE) / SIDE
-        return Cell("denoise", picture, told | shape | more, COST.get(self.method, 0.15) * size**2)
+        return Cell(
+            "denoise", picture, given_options | shape | more, COST.get(self.method, 0.15) * size**2
+        )
 
 
 NLM = Contender("NLM", "nlm", {"h_s": 10.0}, {"h_r": 5.0}, "nlm")

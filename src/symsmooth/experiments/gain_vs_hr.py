@@ -49,14 +49,14 @@ def _report(setting: Setting, results: Results) -> Outcome:
         at = [float(gains[SPREADS.index(s)]) for s in (0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.2)]
         rows.append([picture, Compared(found[-1], threshold), *at])
     inside = [c for c in found if c is not None and LOW <= c <= HIGH]
-    told = f"between {min(inside):.2f}σ and {max(inside):.2f}σ" if inside else "nowhere"
+    where = f"between {min(inside):.2f}σ and {max(inside):.2f}σ" if inside else "nowhere"
     claims = [
         Claim(
             "The gain is negative for small h_r and positive for large; the sign changes near "
             "0.65σ.",
             len(inside) == len(found) if found else None,
             "around 0.65σ, consistently for all 10 pictures",
-            f"{told}, for {len(inside)} of {len(found)} pictures",
+            f"{where}, for {len(inside)} of {len(found)} pictures",
         )
     ]
     plot = Plot(

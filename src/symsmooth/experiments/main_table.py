@@ -115,16 +115,16 @@ def _claims(
         margins = [minus(ours[GSF.label, s], ours[label, s]) for s in sigmas]
         found = [m for m in margins if m is not None]
         holds: bool | None = None
-        told = "not measured"
+        found_text = "not measured"
         if len(found) == len(sigmas):
-            margins_told = ", ".join(f"{m:+.2f}" for m in found)
-            told = f"GSF minus {label}: {margins_told} dB at σ {sigmas[0]} to {sigmas[-1]}"
+            margins_text = ", ".join(f"{m:+.2f}" for m in found)
+            found_text = f"GSF minus {label}: {margins_text} dB at σ {sigmas[0]} to {sigmas[-1]}"
             holds = {
                 "PLE": min(found) > 0,
                 "NL-Bayes": found[0] < 0 < found[-1],
                 "BM3D": min(found) > -0.5,
             }[label]
-        claims.append(Claim(text, holds, says, told))
+        claims.append(Claim(text, holds, says, found_text))
     return claims
 
 

@@ -27,8 +27,8 @@ def _plan(setting: Setting) -> Plan:
             keep = {"keep": True} if (number, s) == (0, SHOWN) else {}
             plan[picture, s] = Cell("centred", picture, options | keep, 16.0 if s == 40 else 6.0)
             if keep:
-                told = {"side": SIDE, "sigma": s, "seed": seed_of(picture)}
-                plan["seen"] = Cell("observe", picture, told, 0.05)
+                setting_options = {"side": SIDE, "sigma": s, "seed": seed_of(picture)}
+                plan["seen"] = Cell("observe", picture, setting_options, 0.05)
     return plan
 
 

@@ -17,7 +17,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-image", "Pillow", "matplotlib")
 
 @dataclass(frozen=True)
 class Provenance:
-    """What is told of a run."""
+    """Facts about a run."""
 
     date: str
     version: str
@@ -39,12 +39,12 @@ class Provenance:
             "Noise": "clean + σ N(0, 1), NumPy's default_rng; the ten pictures have seeds 0 to 9 in the "
             "order of their names, trials 0, 1, 2, and so on; nothing is clipped or rounded",
             "Time": f"{duration(self.seconds)} with {self.jobs} process{'es' if self.jobs > 1 else ''}, "
-            "without cells that were there already",
+            "without measurements that were there already",
         }
 
 
 def provenance(command: str, jobs: int, seconds: float) -> Provenance:
-    """Collect what is to be told; neither paths nor the machine's name are."""
+    """Collect the facts; neither paths nor the machine's name are."""
     versions = [f"Python {platform.python_version()}"]
     for name in _PACKAGES:
         try:

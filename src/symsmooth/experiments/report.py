@@ -88,9 +88,12 @@ def _lead(found: Reproduction, claims: list[Claim]) -> Child:
     opened = sum(claim.holds is None for claim in claims)
     judged = len(claims) - opened
     later = f" {opened} cannot be judged yet." if opened else ""
+    headline = f"{held} of {judged} of the paper's claims hold.{later}"
+    if not found.setting.image_set.is_papers:
+        headline = "A rehearsal: the paper's claims on other pictures than its own."
     mode = " This is a quick run: fewer pictures and trials." if found.setting.quick else ""
     return [
-        element("p", f"{held} of {judged} of the paper's claims hold.{later}", class_="headline"),
+        element("p", headline, class_="headline"),
         element(
             "p",
             "Every table and figure of ",
@@ -109,10 +112,9 @@ def _warnings(found: Reproduction) -> Iterator[str]:
     if not image_set.is_papers:
         names = ", ".join(f"{ours} for {name}" for name, ours in image_set.stand_ins.items())
         yield (
-            "The paper's pictures were not given (--images DIR): scikit-image's own stand in "
-            "for them "
-            f"({names}). The printed numbers are for other pictures; differences mean little, "
-            f"directions do."
+            "The paper's pictures were not given (--images DIR), so scikit-image's own stand in "
+            f"for them ({names}). What the paper prints was measured on other pictures: compare "
+            "directions, not numbers. A claim that does not hold here may well hold there."
         )
     if image_set.missing:
         yield f"Missing among the paper's ten pictures: {', '.join(image_set.missing)}."
@@ -216,13 +218,13 @@ def _downloads(entry: Entry) -> Child:
 def _facts(found: Reproduction) -> Child:
     facts = found.provenance.facts() | {
         "Pictures": found.setting.image_set.source,
-        "Cells": f"{found.measured} measured in this run, {found.reused} there already",
+        "Measurements": f"{found.measured} made in this run, {found.reused} there already",
     }
-    told = [
+    items = [
         [element("dt", name), element("dd", element("code", text) if name == "Command" else text)]
         for name, text in facts.items()
     ]
-    return element("dl", told, class_="facts")
+    return element("dl", items, class_="facts")
 
 
 def _foot() -> Child:

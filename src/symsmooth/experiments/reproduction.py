@@ -17,7 +17,7 @@ from .report import write
 from .runner import Run, Tally, run_cells
 from .store import Store
 
-Tell = Callable[[str, Tally], object]
+Report = Callable[[str, Tally], object]
 
 
 def reproduce(
@@ -28,7 +28,7 @@ def reproduce(
     quick: bool = False,
     jobs: int | None = None,
     command: str = "",
-    tell: Tell = lambda text, tally: None,
+    report: Report = lambda text, tally: None,
 ) -> Reproduction:
     """Run experiments (all if none is named) and write the report into ``out``.
 
@@ -48,8 +48,8 @@ def reproduce(
         Processes; None takes as many as there are cores.
     command : str
         The command as it was given, for the report.
-    tell : callable
-        Called as ``tell(what, tally)`` whenever a cell is finished.
+    report : callable
+        Called as ``report(what, tally)`` whenever a cell is finished.
     """
     require_matplotlib()
     experiments = find(names)
@@ -60,17 +60,17 @@ def reproduce(
     run = Run()
     plans: dict[str, Plan | str] = {e.name: _plan(e, setting) for e in experiments}
     cells = [c for plan in plans.values() if isinstance(plan, dict) for c in plan.values()]
-    run_cells(run, cells, setting.image_set, store, jobs, tell)
+    run_cells(run, cells, setting.image_set, store, jobs, report)
     for experiment in experiments:
         plan = plans[experiment.name]
         if experiment.follow is not None and isinstance(plan, dict):
             plan |= experiment.follow(setting, run.of(plan, setting.image_set))
     cells = [c for plan in plans.values() if isinstance(plan, dict) for c in plan.values()]
-    run_cells(run, cells, setting.image_set, store, jobs, tell)
+    run_cells(run, cells, setting.image_set, store, jobs, report)
     entries = [_entry(e, plans[e.name], setting, run) for e in experiments]
-    told = provenance(command, jobs, time.monotonic() - start)
+    facts = provenance(command, jobs, time.monotonic() - start)
     measured = len(run.results) + len(run.failures) - run.reused
-    found = Reproduction(entries, setting, told, measured, run.reused)
+    found = Reproduction(entries, setting, facts, measured, run.reused)
     write(found, out)
     return found
 

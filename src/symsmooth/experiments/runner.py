@@ -1,4 +1,4 @@
-"""Run cells in worker processes; what is finished is on disk before it is told.
+"""Run cells in worker processes; a result is on disk before it is reported.
 
 Each worker is a fresh process with one thread that takes a cell, measures, writes the result, and
 asks for the next.  Ctrl-C ends the workers at once: at most the cells in work are lost.
@@ -26,10 +26,10 @@ _VIEW = ("side", "crop")  # options of measure.view, the rest are the task's
 
 @dataclass
 class Tally:
-    """How far a run is."""
+    """How far a run is; what follows from first results is added to it."""
 
-    total: int
-    cost: float  # of the cells that are to be measured
+    total: int = 0
+    cost: float = 0.0  # of the cells that are to be measured
     reused: int = 0
     done: int = 0
     paid: float = 0.0
@@ -48,7 +48,7 @@ class Tally:
         return self.elapsed * (self.cost - self.paid) / self.paid
 
 
-Tell = Callable[[str, Tally], object]  # called with what was just finished
+Report = Callable[[str, Tally], object]  # called with what was just finished
 
 
 @dataclass
@@ -57,7 +57,12 @@ class Run:
 
     results: dict[str, Result] = field(default_factory=dict)  # by the store's key
     failures: dict[str, str] = field(default_factory=dict)
-    reused: int = 0
+    tally: Tally = field(default_factory=Tally)
+
+    @property
+    def reused(self) -> int:
+        """Cells that were in the store already."""
+        return self.tally.reused
 
     def of(self, plan: Plan, image_set: ImageSet) -> dict[Key, Result | None]:
         """Return the results of a plan under the plan's own keys; None where a cell failed."""
@@ -70,11 +75,12 @@ class Run:
 
 
 def run_cells(
-    run: Run, cells: list[Cell], image_set: ImageSet, store: Store, jobs: int, tell: Tell
+    run: Run, cells: list[Cell], image_set: ImageSet, store: Store, jobs: int, report: Report
 ) -> None:
     """Add the results of cells to a run: from the store what is there, the rest measured."""
     wanted = {key_of(cell, image_set): cell for cell in cells}
     todo: dict[str, Cell] = {}
+    tally = run.tally
     for key, cell in wanted.items():
         if key in run.results or key in run.failures:
             continue
@@ -83,9 +89,10 @@ def run_cells(
             todo[key] = cell
         else:
             run.results[key] = found
-            run.reused += 1
-    tally = Tally(len(todo), sum(cell.cost for cell in todo.values()), run.reused)
-    tell("", tally)
+            tally.reused += 1
+    tally.total += len(todo)
+    tally.cost += sum(cell.cost for cell in todo.values())
+    report("", tally)
     for key, result in _measure(todo, image_set, store, jobs):
         if isinstance(result, str):
             run.failures[key] = f"{describe(todo[key])}: {result}"
@@ -93,7 +100,7 @@ def run_cells(
             run.results[key] = result
         tally.done += 1
         tally.paid += todo[key].cost
-        tell(describe(todo[key]), tally)
+        report(describe(todo[key]), tally)
 
 
 def describe(cell: Cell) -> str:
@@ -107,7 +114,7 @@ def describe(cell: Cell) -> str:
 def _measure(
     todo: Mapping[str, Cell], image_set: ImageSet, store: Store, jobs: int
 ) -> Iterator[tuple[str, Result | str]]:
-    """Yield (key, result) as they come, dear cells first; a message instead where one failed."""
+    """Yield (key, result) as they come, costly cells first; a message instead where one failed."""
     order = sorted(todo, key=lambda key: -todo[key].cost)
     waiting = iter(order)
     with _workers(min(jobs, len(order)), store) as workers:

@@ -48,8 +48,8 @@ class Store:
 
 def key_of(cell: Cell, image_set: ImageSet) -> str:
     """Return the name of a cell's result: task, picture's content, options, and what measures it."""
-    told = [cell.task, image_set.digests[cell.picture], dict(cell.options), code_digest()]
-    text = json.dumps(told, sort_keys=True)
+    depends_on = [cell.task, image_set.digests[cell.picture], dict(cell.options), code_digest()]
+    text = json.dumps(depends_on, sort_keys=True)
     return f"{cell.task}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 

@@ -349,7 +349,7 @@ def _check_iterations(sinkhorn_iters: int | None) -> None:
     ):
         raise ValueError(
             f"sinkhorn_iters must be a whole number of 0 or more, got {sinkhorn_iters!r}; "
-            "use None for until convergence"
+            "use None to iterate until convergence"
         )
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from .. import _native
 from ..core.image import Array, Float
 from ..core.parallel import Pool
-from ..core.patches import as_volume, patch_offsets
 from ..mixture.members import Members
 
 _SPARE = 8  # pixels beyond the last that kernels may touch
@@ -24,9 +23,10 @@ _SPECTRUM_BIAS = 0.95  # eigenvalues are taken in units of this * sigma^2; 1: -.
 # How far a cluster's mean is moved from the pilot's to the noisy patches' own; 0.8: +.001 dB (fast),
 # -.001 to -.008 dB (balanced, best).
 _TRUST = 0.75
-_MIN_WEIGHT = (
-    1e-4  # a pixel whose patches have less together is as in the pilot: it is in no cluster
-)
+# A pixel whose patches have less weight together is as in the pilot: it is in no cluster.
+_MIN_WEIGHT = 1e-4
+# Clusters are estimated in so many tasks, of so many clusters at least: each adds up a part of the picture.
+_MAX_RUNS, _MIN_RUN = 64, 256
 
 
 @dataclass(frozen=True)
@@ -100,16 +100,19 @@ def _flat(plane: Float, members: Members) -> tuple[Float, Array]:
             f"patches may be {_MAX_SIDE} pixels wide and have {_MAX_PIXELS} pixels at most, "
             f"got {members.patch}; use a smaller patch_size"
         )
-    volume = as_volume(plane[..., np.newaxis])
-    positions = tuple(s - p + 1 for s, p in zip(volume.shape[:3], members.patch, strict=True))
+    shape = (1,) * (3 - plane.ndim) + plane.shape
+    positions = tuple(s - p + 1 for s, p in zip(shape, members.patch, strict=True))
     if positions != members.grid:
         raise ValueError(
             f"members were found for {members.grid} positions, a channel of shape {plane.shape} "
             f"has {positions}"
         )
-    flat = np.zeros(volume.size + _SPARE, np.float32)
-    flat[: volume.size] = volume.reshape(-1)
-    return flat, patch_offsets(volume.shape, members.patch)[:: members.patch[-1]].copy()
+    flat = np.zeros(plane.size + _SPARE, np.float32)
+    flat[: plane.size] = plane.reshape(-1)
+    _, height, width = shape
+    depth, rows, _ = members.patch
+    lines = np.add.outer(np.arange(depth) * height * width, np.arange(rows) * width)
+    return flat, lines.reshape(-1)
 
 
 def _aggregate(
@@ -134,7 +137,7 @@ def _aggregate(
         chunk(first, last, start, *parts)
         return start, parts[:, :length]
 
-    for _, (start, parts) in pool.map(run, members.chunks, "estimates"):
+    for _, (start, parts) in pool.map(run, _runs(len(members.pointers) - 1), "estimates"):
         reach = slice(start, start + parts.shape[1])
         total[reach] += parts[0]
         mass[reach] += parts[1]
@@ -144,6 +147,12 @@ def _aggregate(
     safe = np.where(known, weight, np.float32(1.0))
     image = np.where(known, total.reshape(noisy.shape) / safe, otherwise)
     return Estimate(image, _box_sum(spread, noisy.shape, members.patch) / safe)
+
+
+def _runs(n_clusters: int) -> list[tuple[int, int]]:
+    """Cut clusters into runs, each a task; they depend on the picture alone."""
+    length = max(_MIN_RUN, -(-n_clusters // _MAX_RUNS))
+    return [(at, min(at + length, n_clusters)) for at in range(0, n_clusters, length)]
 
 
 def _box_sum(values: Float, shape: tuple[int, ...], patch: tuple[int, int, int]) -> Float:

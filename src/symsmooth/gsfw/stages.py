@@ -24,8 +24,7 @@ from ..core.patches import whiten_inside
 from ..mixture.em import GaussianMixture, MixtureFit, fit_mixture, initial_mixture
 from ..mixture.members import Members, assign_patches
 from ..noise import contrast
-from . import estimators
-from .estimators import Estimate
+from .estimators import spectral, wiener
 from .multiscale import replace_coarse
 from .observation import Observation
 from .presets import PRESETS, Preset, Quality, Stage, adapt, calibration, widen
@@ -142,15 +141,15 @@ def _run_padded(
 
     A tiny picture is given all that it needs to hold a few patches.
     """
-    spatial = observation.spatial
-    plan = adapt(preset, observation.contrast, len(spatial), observation.n_channels)
+    *spatial, n_channels = observation.pixels.shape
+    plan = adapt(preset, observation.contrast, len(spatial), n_channels)
     min_side = max(stage.patch_size for stage in plan.stages) + _MIN_POSITIONS
     margin = _MARGIN if len(spatial) == 2 else 0
     widths = [(margin, margin + max(0, min_side - size)) for size in spatial]
     padded = observation.padded(widths)
     coarse = None
     seconds: dict[str, float] = {}
-    if plan.coarse > 0.0 and min(padded.spatial) >= 2 * min_side:
+    if plan.coarse > 0.0 and min(padded.pixels.shape[:-1]) >= 2 * min_side:
         with _clock(seconds, "coarse"), pool.part(_COARSE_TIME, "half size"):
             coarse = _run_padded(padded.halved(), preset, rng, pool).image  # less noise is there
     found = _run_stages(padded, plan, coarse, rng, pool)
@@ -174,29 +173,24 @@ def _run_stages(
     images: list[Float] = []
     clusters: list[GaussianMixture] = []
     seconds: dict[str, float] = {}
-    repeated = 0.0
-    for number, stage in enumerate(plan.pilots, start=1):
-        with _clock(seconds, f"pilot {number}"), pool.part(1 / (len(plan.stages) - number + 1)):
-            target = (
-                observation if number == 1 else observation.fed_back(images[-1], stage.feedback)
-            )
-            found, mixture = _run_stage(target, None, widen(stage, repeated), rng, pool)
-            image, variance = found.image, found.variance
-            if number == 1 and coarse is not None:
-                image = replace_coarse(image, coarse, plan.coarse)
+    stages = list(plan.stages)
+    for number in range(len(stages)):
+        stage = stages[number]
+        is_final = plan.final is not None and number == len(stages) - 1
+        name = "final" if is_final else f"pilot {number + 1}"
+        with _clock(seconds, name), pool.part(1 / (len(stages) - number)):
+            target, pilot = observation, images[-1] if is_final else None
+            if number > 0 and not is_final:
+                target = observation.fed_back(images[-1], stage.feedback)
+            image, variance, mixture = _run_stage(target, pilot, stage, rng, pool)
+            if coarse is not None and (number == 0 or is_final):
+                share = plan.coarse_final if is_final else plan.coarse
+                image = replace_coarse(image, coarse, share)
         images.append(image)
         clusters.append(mixture)
-        if number == 1 and len(plan.stages) > 1:
+        if number == 0 and len(stages) > 1:
             repeated = share_repeated(image[..., 0], observation.sigma)
-    if plan.final is not None:
-        with _clock(seconds, "final"):
-            wide = widen(plan.final, repeated)
-            found, mixture = _run_stage(observation, images[-1], wide, rng, pool)
-            image, variance = found.image, found.variance
-            if coarse is not None:
-                image = replace_coarse(image, coarse, plan.coarse_final)
-        images.append(image)
-        clusters.append(mixture)
+            stages[1:] = [widen(later, repeated) for later in stages[1:]]
     return Stages(tuple(images), variance, tuple(clusters), seconds)
 
 
@@ -206,29 +200,27 @@ def _run_stage(
     stage: Stage,
     rng: np.random.Generator,
     pool: Pool,
-) -> tuple[Estimate, GaussianMixture]:
-    """Cluster the patches of the guide, and estimate each channel from the clusters.
+) -> tuple[Float, Float, GaussianMixture]:
+    """Cluster the patches of the guide, and estimate each channel and its variance from the clusters.
 
     The guide is the pilot if there is one; without it clusters answer by spectral shrinkage.
     """
     guide = observation.pixels if pilot is None else pilot
     fit, members = _cluster(guide, observation, stage, rng, pool)
-    pool.expect(observation.n_channels)
-    found = []
-    for c in range(observation.n_channels):
+    image, variance = np.empty_like(observation.pixels), np.empty_like(observation.pixels)
+    n_channels = image.shape[-1]
+    pool.expect(n_channels)
+    for c in range(n_channels):
         noisy = np.ascontiguousarray(observation.pixels[..., c])
         if pilot is None:
-            found.append(estimators.spectral(noisy, members, observation.sigma, pool))
-            continue
-        own_pilot = np.ascontiguousarray(pilot[..., c])
-        found.append(
-            estimators.wiener(
+            found = spectral(noisy, members, observation.sigma, pool)
+        else:
+            own_pilot = np.ascontiguousarray(pilot[..., c])
+            found = wiener(
                 noisy, own_pilot, members, observation.sigma, pool, strength=stage.strength
             )
-        )
-    image = np.stack([own.image for own in found], axis=-1)
-    variance = np.stack([own.variance for own in found], axis=-1)
-    return Estimate(image, variance), fit.mixture
+        image[..., c], variance[..., c] = found.image, found.variance
+    return image, variance, fit.mixture
 
 
 def _cluster(
@@ -238,7 +230,7 @@ def _cluster(
     features = whiten_inside(guide, stage.patch_size, stage.h_s, stage.h_r * observation.sigma)
     weight = observation.patch_weights(stage.patch_size)
     n_clusters = max(1, round(features.n_pixels / stage.pixels_per_cluster))
-    with pool.part(_CLUSTERS_TIME):
+    with pool.part(_CLUSTERS_TIME, n_maps=stage.iterations):
         fit = fit_mixture(
             features,
             initial_mixture(features, n_clusters, rng),

@@ -21,11 +21,51 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 CHANNELS = "SC"  # letters of a channel axis: samples of a pixel, or planes
+_AGAIN = "if another program opens it, save it again there"
 _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
 class FileError(ValueError):
     """A file that cannot be read or written; the message is one line and names the file."""
+
+
+@dataclass(eq=False)
+class OpenFile:
+    """A file while it is read: opened once, and all that is read comes from its handle.
+
+    Attributes
+    ----------
+    path : Path
+    handle : binary file, or None for a Zarr, which is a folder
+    format : str
+        As of an ImageFile.
+    parsed : object
+        What the module of its format made of its directories or headers, for the next reader.
+    """
+
+    path: Path
+    handle: Any
+    format: str
+    parsed: Any = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return os.fstat(self.handle.fileno()).st_size
+
+    def close(self) -> None:
+        """Close the file; what was parsed must not be used any more."""
+        if self.format == "TIFF" and self.parsed is not None:
+            self.parsed.close()
+        self.parsed = None
+        if self.handle is not None:
+            self.handle.close()
+
+    def __enter__(self) -> OpenFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +193,22 @@ def _put_first(entry: Any) -> None:
             with suppress(ValueError):
                 filters.remove(entry)
             filters.insert(0, entry)
+
+
+@contextmanager
+def naming_errors(file: Path) -> Iterator[None]:
+    """Make whatever goes wrong while a file is read a FileError of one line that names it."""
+    try:
+        with suppress_warnings():
+            yield
+    except FileError as error:
+        raise FileError(f"{file}: {error}") from error
+    except FileNotFoundError as error:
+        raise FileError(f"{file}: no such file") from error
+    except MemoryError as error:
+        raise FileError(f"{file}: claims more pixels than memory can hold") from error
+    except Exception as error:  # a damaged file can raise anything in a decoder
+        raise FileError(f"{file}: cannot be read: {one_line(error)}; {_AGAIN}") from error
 
 
 @contextmanager

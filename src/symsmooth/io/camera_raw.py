@@ -1,7 +1,7 @@
 """Raw files of cameras, by LibRaw (rawpy): their mosaic, and all that a DNG of it needs.  Read only.
 
 Many of them are TIFF files inside.  Their directories are walked to the end before LibRaw sees the file,
-and EXIF is copied from them as it is stored; of the others LibRaw tells the little it knows.
+and EXIF is copied from them as it is stored; for the others LibRaw gives the little it knows.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ import io
 import struct
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import rawpy
 
 from ..raw.mosaic import COLOURS, parse_pattern
-from .base import Array, FileError, ImageFile
+from .base import Array, FileError, ImageFile, OpenFile
 from .dng import RawInfo
 from .ifd import Value, check_directories, first_directory, place_of, read_values
 from .limits import check_declared_size
@@ -30,15 +29,15 @@ _THUMBNAIL = 256  # pixels a side
 _BEST_COMPRESSION = 40  # of any camera's format
 
 
-def read(path: Path, format: str) -> list[ImageFile]:
-    """Read the mosaic of a camera's raw file."""
-    camera = _tiff_metadata(path)
+def read(file: OpenFile) -> list[ImageFile]:
+    """Read the mosaic of a camera's raw file, which LibRaw opens for itself."""
+    camera = _tiff_metadata(file.handle)
     try:
         with closing(rawpy.RawPy()) as raw:
-            raw.open_file(str(path))
+            raw.open_file(str(file.path))
             sizes = raw.sizes
             n_pixels = int(sizes.raw_height) * int(sizes.raw_width)
-            check_declared_size(2 * n_pixels, path.stat().st_size, best=_BEST_COMPRESSION)
+            check_declared_size(2 * n_pixels, file.size, best=_BEST_COMPRESSION)
             raw.unpack()
             if raw.raw_type != rawpy.RawType.Flat or raw.raw_image_visible is None:
                 raise FileError("has no mosaic of one colour a pixel; develop it, denoise the TIFF")
@@ -48,7 +47,7 @@ def read(path: Path, format: str) -> list[ImageFile]:
     except rawpy.LibRawError as error:
         text = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
         raise FileError(f"LibRaw cannot read it: {text}") from error
-    return [ImageFile(pixels, None, None, format, {"raw": info, "camera": camera})]
+    return [ImageFile(pixels, None, None, file.format, {"raw": info, "camera": camera})]
 
 
 def check_supported(image: ImageFile, format: str) -> None:
@@ -145,29 +144,27 @@ def _thumbnail(raw: Any) -> Array | None:
     return None
 
 
-def _tiff_metadata(path: Path) -> dict[str, Any]:
+def _tiff_metadata(handle: BinaryIO) -> dict[str, Any]:
     """Return camera, date, EXIF and maker note of a file that is a TIFF inside; empty for others."""
-    with open(path, "rb") as handle:
-        start = handle.read(4)
-        if start not in (b"II*\0", b"MM\0*"):
-            return {}
-        check_directories(handle)
-        order = {b"II": "<", b"MM": ">"}[start[:2]]
-        main = read_values(handle, first_directory(handle))
-        texts = {"make": _MAKE, "model": _MODEL, "datetime": _DATE}
-        found: dict[str, Any] = {
-            name: _text(main[tag]) for name, tag in texts.items() if tag in main
-        }
-        found["byteorder"] = order
-        for name, tag in (("exif", _EXIF), ("gps", _GPS)):
-            with suppress(ValueError, KeyError, OSError, struct.error):
-                found[name] = read_values(handle, struct.unpack(f"{order}I", main[tag][2])[0])
-        exif = found.get("exif", {})
-        exif.pop(_INTEROPERABILITY, None)
-        note = exif.pop(_MAKER_NOTE, None)
-        if note is not None:
-            below = struct.unpack(f"{order}I", main[_EXIF][2])[0]
-            found["private"] = _private(note[2], order, place_of(handle, below, _MAKER_NOTE))
+    handle.seek(0)
+    start = handle.read(4)
+    if start not in (b"II*\0", b"MM\0*"):
+        return {}
+    check_directories(handle)
+    order = {b"II": "<", b"MM": ">"}[start[:2]]
+    main = read_values(handle, first_directory(handle))
+    texts = {"make": _MAKE, "model": _MODEL, "datetime": _DATE}
+    found: dict[str, Any] = {name: _text(main[tag]) for name, tag in texts.items() if tag in main}
+    found["byteorder"] = order
+    for name, tag in (("exif", _EXIF), ("gps", _GPS)):
+        with suppress(ValueError, KeyError, OSError, struct.error):
+            found[name] = read_values(handle, struct.unpack(f"{order}I", main[tag][2])[0])
+    exif = found.get("exif", {})
+    exif.pop(_INTEROPERABILITY, None)
+    note = exif.pop(_MAKER_NOTE, None)
+    if note is not None:
+        below = struct.unpack(f"{order}I", main[_EXIF][2])[0]
+        found["private"] = _private(note[2], order, place_of(handle, below, _MAKER_NOTE))
     return found
 
 

@@ -13,14 +13,13 @@ import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import tifffile
 
 from ..raw.mosaic import parse_pattern
-from .base import Array, FileError, ImageFile, native
+from .base import Array, FileError, ImageFile, OpenFile, native
 from .ifd import Value, add_software, first_directory, replace_values
 from .segments import count_segments, put_skeleton, take_skeleton
 from .tiff_checks import check_levels, open_tiff
@@ -65,20 +64,19 @@ class RawInfo:
         return self.white - float(self.black.mean())
 
 
-def read(path: Path, format: str) -> list[ImageFile]:
+def read(file: OpenFile) -> list[ImageFile]:
     """Read the raw image of a DNG."""
-    with open_tiff(path) as tiff:
+    with open_tiff(file.handle) as tiff:
         page = _raw_page(tiff)
         level = tifffile.TiffPageSeries([page], page.shape, page.dtype, page.axes)
         check_levels([level], tiff.filehandle)
         pixels = _linearised(_decode(page), page)
         info = _info(page, pixels)
-        with open(path, "rb") as handle:
-            skeleton = take_skeleton(handle, [level], tiff.filehandle.size)
+        skeleton = take_skeleton(file.handle, [level], file.size)
     if skeleton is None:
         raise FileError("has pixels where its tags are, or tags that lead nowhere: damaged")
     axis = 2 if pixels.ndim == 3 else None
-    return [ImageFile(native(pixels), axis, None, format, {"raw": info, "skeleton": skeleton})]
+    return [ImageFile(native(pixels), axis, None, file.format, {"raw": info, "skeleton": skeleton})]
 
 
 def _raw_page(tiff: tifffile.TiffFile) -> Any:

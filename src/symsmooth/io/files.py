@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from .base import (
     Array,
     FileError,
     ImageFile,
+    OpenFile,
     atomic_folder,
     atomic_write,
+    naming_errors,
     one_line,
     suppress_warnings,
 )
-from .formats import detect_format, format_of, is_zarr, module_of
+from .formats import format_of, is_zarr, module_of, open_file
 
-_AGAIN = "if another program opens it, save it again there"
 _ONE_IMAGE = ("PNG", "JPEG", "BMP", "WEBP", "NPY", "NIFTI", "NIFTI.GZ", "MRC")
-_STREAMED = ("PNG", "JPEG", "BMP", "WEBP")  # read from the handle that the format was told by
 
 
 def read_images(path: str | os.PathLike[str]) -> list[ImageFile]:
@@ -44,28 +43,15 @@ def read_images(path: str | os.PathLike[str]) -> list[ImageFile]:
     FileError
         If the file is missing, damaged, or not one of the above; the message is one line.
     """
-    file = Path(path)
-    try:
-        with suppress_warnings(), _opened(file) as handle:
-            format = detect_format(file, handle)
-            module = module_of(format)
-            images: list[ImageFile] = module.read(handle if format in _STREAMED else file, format)
+    with open_file(path) as file:
+        return read_opened(file)
+
+
+def read_opened(file: OpenFile) -> list[ImageFile]:
+    """Read all images of a file that is open; errors are those of :func:`read_images`."""
+    with naming_errors(file.path):
+        images: list[ImageFile] = module_of(file.format).read(file)
         return images
-    except FileError as error:
-        raise FileError(f"{file}: {error}") from error
-    except FileNotFoundError as error:
-        raise FileError(f"{file}: no such file") from error
-    except MemoryError as error:
-        raise FileError(f"{file}: claims more pixels than memory can hold") from error
-    except Exception as error:  # a damaged file can raise anything in a decoder
-        raise FileError(f"{file}: cannot be read: {one_line(error)}; {_AGAIN}") from error
-
-
-def _opened(file: Path) -> AbstractContextManager[BinaryIO | None]:
-    """Open a file; what is none (a Zarr, a pipe) stays closed."""
-    if file.exists() and not file.is_file():
-        return nullcontext()
-    return open(file, "rb")
 
 
 def read_image(path: str | os.PathLike[str]) -> ImageFile:
@@ -153,8 +139,13 @@ def write_image(
 
 def write_images(path: str | os.PathLike[str], images: Sequence[ImageFile], note: str = "") -> None:
     """Write what :func:`read_images` gave, with other pixels in it; as :func:`write_image`."""
+    check_writable(path, images)
+    write_checked(path, images, note)
+
+
+def write_checked(path: str | os.PathLike[str], images: Sequence[ImageFile], note: str) -> None:
+    """Write images of shapes and dtypes that :func:`check_writable` has passed before the work."""
     file = Path(path)
-    check_writable(file, images)
     format = format_of(file)
     opened: Any = atomic_folder if format == "ZARR" else atomic_write
     try:

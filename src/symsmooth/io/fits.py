@@ -8,13 +8,12 @@ integers.  Tables and one-dimensional data are copied as they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from astropy.io import fits
 
-from .base import Array, FileError, ImageFile, native
+from .base import Array, FileError, ImageFile, OpenFile, native
 from .limits import check_declared_size
 
 _BLOCK = 2880
@@ -25,21 +24,19 @@ _PLANES = 3  # a cube of so many planes without a name is colour, as Siril and P
 _WIDTH = 72  # letters of a HISTORY card
 
 
-def read(path: Path, format: str) -> list[ImageFile]:
+def read(file: OpenFile) -> list[ImageFile]:
     """Read all images; what is not an image goes into the details of the first."""
     options: Any = {"do_not_scale_image_data": True, "disable_image_compression": False}
-    with open(path, "rb") as handle, fits.open(handle, memmap=False, **options) as opened:
-        check_declared_size(
-            sum(_claimed(hdu) for hdu in opened if _is_image(hdu)), path.stat().st_size
-        )
+    with fits.open(file.handle, memmap=False, **options) as opened:
+        check_declared_size(sum(_claimed(hdu) for hdu in opened if _is_image(hdu)), file.size)
         parts: list[bytes | None] = []
         images: list[ImageFile] = []
         for hdu in opened:
             if _is_image(hdu):
-                images.append(_read_image(hdu, format))
+                images.append(_read_image(hdu, file.format))
                 parts.append(None)
             else:
-                parts.append(_raw(hdu, path))
+                parts.append(_raw(hdu, file.handle))
     if not images:
         raise FileError("holds no image of two or more dimensions")
     images[0].details["parts"] = parts  # type: ignore[index]
@@ -58,12 +55,14 @@ def _claimed(hdu: Any) -> int:
     return count * abs(hdu.header["BITPIX"]) // 8
 
 
-def _raw(hdu: Any, path: Path) -> bytes:
+def _raw(hdu: Any, handle: BinaryIO) -> bytes:
     """Return a part of the file as it is stored."""
     place = hdu.fileinfo()
-    with open(path, "rb") as handle:
-        handle.seek(place["hdrLoc"])
-        return handle.read(place["datLoc"] + place["datSpan"] - place["hdrLoc"])
+    at = handle.tell()  # astropy continues from there
+    handle.seek(place["hdrLoc"])
+    stored = handle.read(place["datLoc"] + place["datSpan"] - place["hdrLoc"])
+    handle.seek(at)
+    return stored
 
 
 def _read_image(hdu: Any, format: str) -> ImageFile:

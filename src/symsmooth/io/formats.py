@@ -6,11 +6,11 @@ import gzip
 import importlib
 import os
 import zlib
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .base import FileError
+from .base import FileError, OpenFile, naming_errors
 from .ifd import first_directory, read_values
 
 _MODULES = {
@@ -68,7 +68,7 @@ _RAW_SUFFIXES = {
     *(".srw", ".x3f"),
 }  # of cameras; many are TIFF files inside and known by their name only
 _DNG_VERSION = 50706
-_START = 352  # bytes that tell the format: a header of NIfTI-1
+_START = 352  # bytes that show the format: a header of NIfTI-1
 _GZIP = b"\x1f\x8b"
 _IN_MP4 = {
     **dict.fromkeys((b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1"), "HEIC"),
@@ -91,27 +91,50 @@ _EXTRAS = {
 }  # what must be installed for some formats
 
 
-def detect_format(file: Path, handle: BinaryIO | None = None) -> str:
-    """Return the format by the first bytes of the file, or by what is in the folder.
+def open_file(path: str | os.PathLike[str]) -> OpenFile:
+    """Open a file to be read, and see by its content, not by its name, which format it has.
 
-    A handle of the file, if it is open already, is left at its start.
+    Raises
+    ------
+    FileError
+        If it is missing or of no known format.
     """
+    file = Path(path)
+    with naming_errors(file):
+        return _open(file)
+
+
+def detect_format(path: str | os.PathLike[str]) -> str:
+    """Return the format by the first bytes of a file, or by what is in a folder."""
+    with _open(Path(path)) as file:
+        return file.format
+
+
+def _open(file: Path) -> OpenFile:
     if file.is_dir():
         if is_zarr(file):
-            return "ZARR"
+            return OpenFile(file, None, "ZARR")
         raise FileError(f"is a folder; give its files, as in '{file}/**/*.tif' with the quotes")
     if file.exists() and not file.is_file():
         raise FileError("is not a regular file")
-    with nullcontext(handle) if handle is not None else open(file, "rb") as opened:
-        start = opened.read(_START)
-        opened.seek(0)
+    with ExitStack() as opened:
+        handle = opened.enter_context(open(file, "rb"))
+        format = _format_of_content(file, handle)
+        handle.seek(0)
+        opened.pop_all()  # closed by the OpenFile
+    return OpenFile(file, handle, format)
+
+
+def _format_of_content(file: Path, handle: BinaryIO) -> str:
+    """Return the format by the first bytes; some names say more, too."""
+    start = handle.read(_START)
     if start.startswith(_RAW_SIGNATURES) or start[4:11] == b"ftypcrx":
         return "RAW"
     for signature, format in _SIGNATURES:
         if start.startswith(signature):
-            return _kind_of_tiff(file) if format == "TIFF" else format
+            return _kind_of_tiff(file, handle) if format == "TIFF" else format
     if start.startswith(_GZIP):
-        return _kind_of_gzip(file)
+        return _kind_of_gzip(handle)
     other = _kind_of_science(start)
     if other is not None:
         return other
@@ -140,11 +163,11 @@ def _kind_not_read(start: bytes) -> str | None:
     return _IN_MP4.get(start[8:12]) if start[4:8] == b"ftyp" else None
 
 
-def _kind_of_gzip(file: Path) -> str:
+def _kind_of_gzip(handle: BinaryIO) -> str:
     """Return NIFTI.GZ if that is what is packed; only the start is unpacked."""
     try:
-        with gzip.open(file) as packed:
-            start = packed.read(_START)
+        handle.seek(0)
+        start = gzip.GzipFile(fileobj=handle).read(_START)
     except (OSError, EOFError, zlib.error) as error:
         raise FileError("is a damaged gzip file; copy it again") from error
     if _kind_of_science(start) == "NIFTI":
@@ -152,17 +175,12 @@ def _kind_of_gzip(file: Path) -> str:
     raise FileError("is packed by gzip and no NIfTI; unpack it first: gunzip -k FILE")
 
 
-def _kind_of_tiff(file: Path) -> str:
+def _kind_of_tiff(file: Path, handle: BinaryIO) -> str:
     """Return DNG for a TIFF that says so, RAW for one that is named like a camera's."""
-    with open(file, "rb") as handle, suppress(Exception):  # what is damaged is seen to later
+    with suppress(Exception):  # what is damaged is seen to later
         if _DNG_VERSION in read_values(handle, first_directory(handle), largest=64):
             return "DNG"
     return "RAW" if is_raw_name(file) else "TIFF"
-
-
-def may_be_raw(path: str | os.PathLike[str]) -> bool:
-    """Whether a file of this name is worth a look: the others are not named like TIFFs or raw files."""
-    return _SUFFIXES.get(_suffix(path).lower(), "TIFF") in ("TIFF", *RAW)
 
 
 def is_raw_name(path: str | os.PathLike[str]) -> bool:

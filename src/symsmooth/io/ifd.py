@@ -69,10 +69,10 @@ def add_software(handle: BinaryIO, note: str) -> None:
     entries, _ = _read_directory(handle, layout, at)
     old = next((entry for entry in entries if entry[0] == SOFTWARE), None)
     said = _text(handle, layout, old) if old else b""
-    told = note.encode("ascii", "replace")
-    if said.endswith(told):
+    added = note.encode("ascii", "replace")
+    if said.endswith(added):
         return
-    text = (said + b"; " + told if said else told) + b"\0"
+    text = (said + b"; " + added if said else added) + b"\0"
     put_value(handle, SOFTWARE, (_ASCII, len(text), text))
 
 

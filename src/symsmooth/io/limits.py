@@ -190,7 +190,7 @@ def name_inside(root: Path, name: object) -> str:
 
 
 def memory() -> int:
-    """Return the bytes of memory of this machine, or a guess where it does not tell."""
+    """Return the bytes of memory of this machine, or a guess where that is not known."""
     with suppress(AttributeError, ValueError, OSError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return 16 * 2**30

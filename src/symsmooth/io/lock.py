@@ -97,5 +97,5 @@ def _say_who(handle: int) -> None:
 def _holder(handle: int) -> str:
     """Return who holds the lock, as it says itself."""
     os.lseek(handle, 0, os.SEEK_SET)
-    told = os.read(handle, 200).decode("utf-8", "replace").strip()
-    return told or "it has just begun"
+    owner = os.read(handle, 200).decode("utf-8", "replace").strip()
+    return owner or "it has just begun"

@@ -8,14 +8,13 @@ stack of pictures, 1 depth, 401 and above a stack of volumes.  Files that are na
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from mrcfile.dtypes import HEADER_DTYPE
 from mrcfile.utils import byte_order_from_machine_stamp, machine_stamp_from_byte_order
 
-from .base import Array, FileError, ImageFile, native
+from .base import Array, FileError, ImageFile, OpenFile, native
 from .limits import check_declared_size
 
 _MODES = {0: "i1", 1: "i2", 2: "f4", 6: "u2", 12: "f2"}
@@ -29,30 +28,27 @@ _VERSION = 20141  # of the format, with its labels and the mode of 16-bit floats
 _LABELS, _WIDTH = 10, 80
 
 
-def read(path: Path, format: str) -> list[ImageFile]:
+def read(file: OpenFile) -> list[ImageFile]:
     """Read the picture, stack or volume."""
-    size = path.stat().st_size
-    with open(path, "rb") as handle:
-        start = handle.read(HEADER_DTYPE.itemsize)
-        header = _parse(start)
-        dtype, more = _dtype(header, start), int(header["nsymbt"])
-        columns, rows, sections = (int(header[name]) for name in ("nx", "ny", "nz"))
-        if min(columns, rows, sections) < 1 or more < 0:
-            raise FileError(
-                f"has a header with {columns} x {rows} x {sections} pixels and {more} bytes of "
-                "extended header: damaged"
-            )
-        n_bytes = columns * rows * sections * dtype.itemsize
-        if len(start) + more + n_bytes > size:
-            raise FileError(
-                f"claims {n_bytes} bytes of pixels in a file of {size}: damaged or cut off"
-            )
-        check_declared_size(n_bytes, size)
-        prefix = start + handle.read(more)
-        stored = np.fromfile(handle, dtype, columns * rows * sections)
-    shape, axes = _shape(header, (sections, rows, columns), path.suffix.lower() == ".mrcs")
+    handle, size = file.handle, file.size
+    start = handle.read(HEADER_DTYPE.itemsize)
+    header = _parse(start)
+    dtype, more = _dtype(header, start), int(header["nsymbt"])
+    columns, rows, sections = (int(header[name]) for name in ("nx", "ny", "nz"))
+    if min(columns, rows, sections) < 1 or more < 0:
+        raise FileError(
+            f"has a header with {columns} x {rows} x {sections} pixels and {more} bytes of "
+            "extended header: damaged"
+        )
+    n_bytes = columns * rows * sections * dtype.itemsize
+    if len(start) + more + n_bytes > size:
+        raise FileError(f"claims {n_bytes} bytes of pixels in a file of {size}: damaged or cut off")
+    check_declared_size(n_bytes, size)
+    prefix = start + handle.read(more)
+    stored = np.fromfile(handle, dtype, columns * rows * sections)
+    shape, axes = _shape(header, (sections, rows, columns), file.path.suffix.lower() == ".mrcs")
     details = {"prefix": prefix, "stored": dtype.str}
-    return [ImageFile(native(stored.reshape(shape)), None, None, format, details, axes)]
+    return [ImageFile(native(stored.reshape(shape)), None, None, file.format, details, axes)]
 
 
 def _parse(start: bytes) -> Any:

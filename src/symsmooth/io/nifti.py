@@ -12,15 +12,14 @@ import gzip
 import io
 import math
 from collections.abc import Sequence
-from contextlib import ExitStack
-from pathlib import Path
+from contextlib import ExitStack, nullcontext
 from typing import Any, BinaryIO
 
 import numpy as np
 from nibabel.nifti1 import Nifti1Header
 from nibabel.nifti2 import Nifti2Header
 
-from .base import Array, FileError, ImageFile, native
+from .base import Array, FileError, ImageFile, OpenFile, native
 from .limits import DEFLATE, check_declared_size
 
 FORMATS = ("NIFTI", "NIFTI.GZ")
@@ -38,19 +37,17 @@ _AXES = "QQQTZYX"  # the last ones; NIfTI counts them from behind
 _GZIP_LEVEL = 6
 
 
-def read(path: Path, format: str) -> list[ImageFile]:
+def read(file: OpenFile) -> list[ImageFile]:
     """Read the volume, or the series."""
-    stored_size = path.stat().st_size
-    with ExitStack() as opened:
-        handle: Any = opened.enter_context(open(path, "rb"))
-        if format == "NIFTI.GZ":
-            handle = opened.enter_context(gzip.GzipFile(fileobj=handle))
+    format = file.format
+    unpacking = gzip.GzipFile(fileobj=file.handle) if format == "NIFTI.GZ" else None
+    with unpacking or nullcontext(file.handle) as handle:
         start, header = _read_header(handle)
         shape, dtype = _shape(header), _dtype(header)
         n_bytes = math.prod(shape) * dtype.itemsize
         offset = _offset(header, len(start))
         best = DEFLATE if format == "NIFTI.GZ" else 1
-        check_declared_size(n_bytes, stored_size, piece=offset, best=best)
+        check_declared_size(n_bytes, file.size, piece=offset, best=best)
         prefix = start + _read_exactly(handle, offset - len(start)).tobytes()
         stored = _read_exactly(handle, n_bytes).view(dtype).reshape(shape)
         handle.read(1)  # at its end gzip compares the checksum

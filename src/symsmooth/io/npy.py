@@ -2,7 +2,7 @@
 
 A last axis of exactly 3 after two or three others is colour: nobody has a volume three voxels
 wide, everybody has ``(rows, columns, 3)``.  All else is a picture or a stack without channels;
-whoever knows better says so (the command line has ``--channel-axis`` and ``--volume``).
+users who know better say so (the command line has ``--channel-axis`` and ``--volume``).
 """
 
 from __future__ import annotations
@@ -13,36 +13,39 @@ from typing import BinaryIO
 
 import numpy as np
 
-from .base import Array, FileError, ImageFile, native
+from .base import Array, FileError, ImageFile, OpenFile, native
 from .limits import check_declared_size
 
 
-def read(path: Path, format: str) -> list[ImageFile]:
+def read(file: OpenFile) -> list[ImageFile]:
     """Read one array."""
-    pixels = native(open_mapped(path))
-    return [ImageFile(pixels, guess_channel_axis(pixels.shape), None, format)]
+    pixels = native(open_mapped(file))
+    return [ImageFile(pixels, guess_channel_axis(pixels.shape), None, file.format)]
 
 
-def open_mapped(path: Path, *, whole: bool = True) -> Array:
-    """Open an array where it is, once its file is known to be as long as the array."""
-    with open(path, "rb") as handle:
-        version = np.lib.format.read_magic(handle)
-        if version == (1, 0):
-            shape, _, dtype = np.lib.format.read_array_header_1_0(handle)
-        elif version == (2, 0):
-            shape, _, dtype = np.lib.format.read_array_header_2_0(handle)
-        else:
-            raise FileError(f"is a .npy of version {version[0]}; save it as integers or floats")
-        n_bytes, start = dtype.itemsize, handle.tell()
+def open_mapped(file: OpenFile, *, whole: bool = True) -> Array:
+    """Map an array where it is, once its file is known to be as long as the array."""
+    handle = file.handle
+    handle.seek(0)
+    version = np.lib.format.read_magic(handle)
+    if version == (1, 0):
+        shape, by_columns, dtype = np.lib.format.read_array_header_1_0(handle)
+    elif version == (2, 0):
+        shape, by_columns, dtype = np.lib.format.read_array_header_2_0(handle)
+    else:
+        raise FileError(f"is a .npy of version {version[0]}; save it as integers or floats")
+    n_bytes, start = dtype.itemsize, handle.tell()
     if dtype.kind not in "uif":
         raise FileError(f"holds {dtype} values; save it as integers or floats")
     for n in shape:
         n_bytes *= int(n)
-    stored = path.stat().st_size
+    stored = file.size
     if n_bytes > stored - start or min(shape, default=1) < 0:
         raise FileError(f"claims {n_bytes} bytes of pixels in a file of {stored}: damaged")
     check_declared_size(n_bytes, stored, whole=whole)
-    return np.lib.format.open_memmap(path, mode="r")
+    if n_bytes == 0:
+        return np.empty(shape, dtype)  # nothing that could be mapped
+    return np.memmap(handle, dtype, "r", start, shape, "F" if by_columns else "C")
 
 
 def guess_channel_axis(shape: Sequence[int]) -> int | None:

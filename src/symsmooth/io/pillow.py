@@ -7,7 +7,6 @@ back from it as RGB), JPEG as ``_jpeg`` says; with its EXIF a picture is turned 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO
@@ -16,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from . import jpeg, png
-from .base import Array, FileError, ImageFile, native
+from .base import Array, FileError, ImageFile, OpenFile, native
 from .ifd import exif_with_software
 from .limits import check_declared_size, check_scans
 
@@ -28,18 +27,18 @@ _ORIENTATION = 0x0112
 _UNTURN = {6: 8, 8: 6}  # the others undo themselves
 
 
-def read(handle: BinaryIO, format: str) -> list[ImageFile]:
+def read(file: OpenFile) -> list[ImageFile]:
     """Read one picture and split off its alpha channel."""
+    handle, format = file.handle, file.format
     depth, colour_type = png.header(handle) if format == "PNG" else (8, 2)
     coded = handle.read() if format == "JPEG" else b""
     check_scans(coded)
-    stored_size = handle.seek(0, os.SEEK_END)
     handle.seek(0)
     try:
         with Image.open(handle, formats=[format]) as opened:
             if getattr(opened, "n_frames", 1) > 1 and opened.format != "MPO":
                 raise FileError("is an animation; save its frames as files of their own")
-            _check_size(opened, depth, stored_size)
+            _check_size(opened, depth, file.size)
             if depth == 16 and colour_type != 0:
                 stored = png.read_deep(opened, handle, colour_type)
                 split = _split_samples(stored, has_alpha=colour_type != 2)

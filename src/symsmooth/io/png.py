@@ -146,13 +146,13 @@ def _still_true(kind: bytes, same_kind: bool) -> bool:
 
 def _with_text(chunks: list[Chunk], note: str) -> list[Chunk]:
     """Add a note to the text "Software", the first of that name, or make one."""
-    told = note.encode("latin-1", "replace")
+    added = note.encode("latin-1", "replace")
     for i, (kind, body) in enumerate(chunks):
         if kind == b"tEXt" and body.startswith(b"Software\0"):
-            if not body.endswith(told):
-                chunks[i] = kind, body + b"; " + told
+            if not body.endswith(added):
+                chunks[i] = kind, body + b"; " + added
             return chunks
-    return [*chunks, (b"tEXt", b"Software\0" + told)]
+    return [*chunks, (b"tEXt", b"Software\0" + added)]
 
 
 def _translated(image: ImageFile) -> list[Chunk]:

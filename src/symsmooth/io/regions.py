@@ -3,7 +3,7 @@
 A box is a tuple of slices with start and stop, one for each axis.  Sources and targets may be shared
 by threads.  A target is a hidden file (or folder) beside its name, with a log of the boxes that are
 done; it takes its name when it is finished.  So there is never a wrong file under the right name, and
-a run that was killed can be taken up where it was.
+a run that was killed can be continued where it stopped.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from .base import FileError, one_line, suppress_warnings
 from .boxes import Box
 from .formats import format_of, module_of
 from .lock import Lock
-from .sources import Source, open_source
+from .sources import Source, open_source, source_of
 from .targets import MAKERS, Target, begin, lines_of, remove
 
-__all__ = ["Box", "Source", "Target", "create_target", "open_source", "target_chunks"]
+__all__ = ["Box", "Source", "Target", "create_target", "open_source", "source_of", "target_chunks"]
 
 
 def target_chunks(path: str | os.PathLike[str], source: Source) -> tuple[int, ...]:
@@ -44,9 +44,9 @@ def create_target(
     source : Source
         Gives shape, dtype, axes and, in the same format, everything else.
     resume : bool
-        Take up what a run with the same ``key`` left, and leave it behind when interrupted.
+        Continue what a run with the same ``key`` left, and keep it when interrupted.
     keep : bool
-        Leave it behind when interrupted, for a run that resumes.
+        Keep it when interrupted, for a run that resumes.
     key : str
         What the pixels depend on (method, options, the input's date): another key starts afresh.
 

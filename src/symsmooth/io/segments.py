@@ -193,6 +193,7 @@ class Segments:
         self._lock = threading.RLock()
         self._piece, self._grid = _pieces(page)
         self._lead, self._place = self._match_axes()
+        self._jpeg_tables = page.jpegtables  # read here: threads read under the lock alone
 
     def _match_axes(self) -> tuple[int, list[int | None]]:
         """Return how many axes count pages, and for the others which axis of a page they are.
@@ -314,8 +315,7 @@ class Segments:
             offset, count = self._where(page, index)
             self.handle.seek(offset)
             data = self.handle.read(count) if offset and count else None
-        tables = self.page.jpegtables
-        segment, _, _ = self.page.decode(data, index, jpegtables=tables)
+        segment, _, _ = self.page.decode(data, index, jpegtables=self._jpeg_tables)
         if segment is None:
             return np.zeros([part.stop for part in valid], self.dtype)
         return np.asarray(segment[valid])

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .base import Array, FileError, channels_of, one_line, plain_axes, suppress_warnings
+from .base import (
+    Array,
+    FileError,
+    OpenFile,
+    channels_of,
+    naming_errors,
+    one_line,
+    plain_axes,
+    suppress_warnings,
+)
 from .boxes import Box, check_box
-from .formats import detect_format, module_of
+from .formats import module_of, open_file
 
 
 class Source:
@@ -27,8 +37,14 @@ class Source:
         What is stored in one piece: boxes that are multiples of it are read fastest.
     """
 
-    def __init__(self, path: Path, format: str, pixels: Any, axes: str, details: Any) -> None:
-        self.path, self.format, self.axes, self.details = path, format, axes, details
+    def __init__(
+        self, path: Path, format: str, pixels: Any, axes: str, file: OpenFile | None = None
+    ) -> None:
+        self.path, self.format, self.axes = path, format, axes
+        self.series: Any = None  # of a TIFF
+        self.levels: Sequence[Any] = ()  # of a Zarr: its arrays
+        self.level_names: Sequence[str] = ("",)
+        self._file = file
         self.shape: tuple[int, ...] = tuple(pixels.shape)
         self.dtype: np.dtype[Any] = pixels.dtype.newbyteorder("=")
         self.chunks: tuple[int, ...] = tuple(getattr(pixels, "chunks", None) or self.shape)
@@ -55,15 +71,14 @@ class Source:
     def as_plain(self, dtype: np.dtype[Any]) -> Source:
         """Return what a new image of this shape and another dtype is made like; it has no metadata."""
         zeros = np.broadcast_to(np.zeros((), dtype), self.shape)
-        plain = Source(self.path, "", zeros, self.axes, {})
+        plain = Source(self.path, "", zeros, self.axes)
         plain.chunks = self.chunks
         return plain
 
     def close(self) -> None:
         """Close the file."""
-        for name in ("tiff", "handle"):
-            if name in self.details:
-                self.details[name].close()
+        if self._file is not None:
+            self._file.close()
 
     def __enter__(self) -> Source:
         return self
@@ -89,60 +104,60 @@ def open_source(path: str | os.PathLike[str]) -> Source:
     >>> import numpy as np, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "a.npy")
     >>> np.save(path, np.arange(20).reshape(4, 5))
-    >>> open_source(path).read((slice(1, 2), slice(0, 3)))
+    >>> with open_source(path) as source:
+    ...     source.read((slice(1, 2), slice(0, 3)))
     array([[5, 6, 7]])
     """
-    file = Path(path)
-    opener = {"TIFF": _open_tiff, "ZARR": _open_zarr, "NPY": _open_npy}
-    try:
-        format = detect_format(file)
-        if format not in opener:
-            raise FileError(f"is {format}, which cannot be read in pieces; save it as tiled TIFF")
-        with suppress_warnings():
-            return opener[format](file)
-    except FileError as error:
-        raise FileError(f"{file}: {error}") from error
-    except FileNotFoundError as error:
-        raise FileError(f"{file}: no such file") from error
-    except Exception as error:
-        raise FileError(f"{file}: cannot be read: {one_line(error)}") from error
+    with ExitStack() as opened:
+        source = source_of(opened.enter_context(open_file(path)))
+        opened.pop_all()  # closed by the source
+    return source
 
 
-def _open_tiff(path: Path) -> Source:
+def source_of(file: OpenFile) -> Source:
+    """Return what reads an open file box by box; errors are those of :func:`open_source`."""
+    opener = {"TIFF": _tiff_source, "ZARR": _zarr_source, "NPY": _npy_source}
+    with naming_errors(file.path):
+        if file.format not in opener:
+            raise FileError(
+                f"is {file.format}, which cannot be read in pieces; save it as tiled TIFF"
+            )
+        return opener[file.format](file)
+
+
+def _tiff_source(file: OpenFile) -> Source:
     from .segments import Segments
     from .tiff import name_of
-    from .tiff_checks import checked_series, open_tiff
+    from .tiff_checks import checked_series, tiff_of
 
-    with ExitStack() as opened:
-        tiff = opened.enter_context(open_tiff(path))
-        found = checked_series(tiff, whole=False)
-        if len(found) > 1:
-            raise FileError(f"holds {len(found)} images; save each as a file of its own")
-        page = found[0].keyframe
-        if page.photometric not in (1, 2, 5) or page.dtype.kind not in "uif":
-            raise FileError(f"has {name_of(page.photometric)} pixels; save it as grey or RGB")
-        handle = opened.enter_context(open(path, "rb"))
-        segments = Segments(found[0], handle)
-        opened.pop_all()  # closed by the source
-    details = {"tiff": tiff, "handle": handle, "series": found[0]}
-    return Source(path, "TIFF", segments, found[0].axes, details)
+    found = checked_series(tiff_of(file), whole=False)
+    if len(found) > 1:
+        raise FileError(f"holds {len(found)} images; save each as a file of its own")
+    series = found[0]
+    page = series.keyframe
+    if page.photometric not in (1, 2, 5) or page.dtype.kind not in "uif":
+        raise FileError(f"has {name_of(page.photometric)} pixels; save it as grey or RGB")
+    segments = Segments(series, file.handle)
+    source = Source(file.path.resolve(), "TIFF", segments, series.axes, file)
+    source.series = series
+    return source
 
 
-def _open_zarr(path: Path) -> Source:
-    zarr = module_of("ZARR")
-    found = zarr.find_images(path, whole=False)
+def _zarr_source(file: OpenFile) -> Source:
+    found = module_of("ZARR").find_images(file, whole=False)
     if len(found) != 1:
-        raise FileError(f"holds {len(found)} images; give one of them, as {path}/NAME")
-    names, axes = found[0]
-    array = zarr.open_array(path, names[0], "r")
-    return Source(path, "ZARR", array, axes, {"levels": names})
+        raise FileError(f"holds {len(found)} images; give one of them, as {file.path}/NAME")
+    names, axes, levels = found[0]
+    source = Source(file.path.resolve(), "ZARR", levels[0], axes, file)
+    source.levels, source.level_names = levels, names
+    return source
 
 
-def _open_npy(path: Path) -> Source:
+def _npy_source(file: OpenFile) -> Source:
     from .npy import guess_channel_axis, open_mapped
 
-    pixels = open_mapped(path, whole=False)
+    pixels = open_mapped(file, whole=False)
     if pixels.ndim < 2 or pixels.size == 0:
         raise FileError(f"holds no picture: its shape is {pixels.shape}")
     axes = plain_axes(pixels.ndim, guess_channel_axis(pixels.shape))
-    return Source(path, "NPY", pixels, axes, {})
+    return Source(file.path.resolve(), "NPY", pixels, axes, file)

@@ -168,7 +168,7 @@ class TiffTarget(Target):
 
         with ExitStack() as opened:
             self._handle = opened.enter_context(open(part, "r+b"))
-            self._tiff = opened.enter_context(open_tiff(part))
+            self._tiff = opened.enter_context(open_tiff(self._handle))
             self._series, self._how = whole_series(self._tiff)[0], how
             segments = Segments(self._series, self._handle, blank=True)
             for line in lines_of(log):
@@ -211,7 +211,7 @@ class ZarrTarget(Target):
     """A Zarr store.  It may be sent to other processes that see the same folder, and written there."""
 
     def __init__(
-        self, path: Path, part: Path, log: Path, resume: bool, levels: list[str], how: str
+        self, path: Path, part: Path, log: Path, resume: bool, levels: Sequence[str], how: str
     ) -> None:
         self._levels, self._how = levels, how
         pixels = module_of("ZARR").open_array(part, levels[0], "r+")
@@ -244,7 +244,7 @@ def _make_tiff(part: Path, source: Source) -> None:
     from .segments import can_rewrite, gaps
     from .tiff import empty
 
-    series = source.details.get("series")
+    series = source.series
     between = None
     if series is not None and all(map(can_rewrite, series.levels)):
         with open(source.path, "rb") as original:
@@ -267,21 +267,20 @@ def _make_zarr(part: Path, source: Source) -> None:
     zarr = module_of("ZARR")
     part.mkdir()
     if source.format == "ZARR":
-        zarr.copy_store(source.path, part, source.details["levels"])
+        zarr.copy_store(source.path, part, source.level_names)
     else:
         zarr.create(part, source.shape, source.dtype, source.axes)
 
 
 def _open_zarr_target(file: Path, part: Path, log: Path, resume: bool, source: Source) -> Target:
-    levels = source.details.get("levels", [""])
-    how = module_of("ZARR").pyramid(source.path, levels) if len(levels) > 1 else "mean"
-    return ZarrTarget(file, part, log, resume, levels, how)
+    how = module_of("ZARR").pyramid(source.levels)
+    return ZarrTarget(file, part, log, resume, source.level_names, how)
 
 
 def _open_tiff_target(file: Path, part: Path, log: Path, resume: bool, source: Source) -> Target:
     from .tiff import pyramid
 
-    how = pyramid(source.details["series"]) if "series" in source.details else "mean"
+    how = "mean" if source.series is None else pyramid(source.series)
     target = TiffTarget(file, part, log, resume, how)
     if (target.shape, target.dtype) != (source.shape, source.dtype):
         target.close()
@@ -309,7 +308,7 @@ def _reserve(part: Path) -> None:
 
 
 def _identity(part: Path, log: Path) -> tuple[object, ...] | None:
-    """Return what tells a file and its log from others of the same name; None if there is none.
+    """Return what distinguishes a file and its log from others of the same name; None if there is none.
 
     A file system may give a number again once its file is removed: so the log has one of its own.
     """

@@ -12,13 +12,12 @@ import logging
 import struct
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import tifffile
 
-from .base import Array, FileError, ImageFile, channels_of, native
+from .base import Array, FileError, ImageFile, OpenFile, channels_of, native
 from .ifd import add_software
 from .pyramid import build, how_reduced
 from .segments import (
@@ -27,7 +26,7 @@ from .segments import (
     put_skeleton,
     take_skeleton,
 )
-from .tiff_checks import JPEG, PLANAR, checked_series, open_tiff, whole_series
+from .tiff_checks import JPEG, PLANAR, checked_series, open_tiff, tiff_of, whole_series
 
 logging.getLogger("tifffile").addHandler(logging.NullHandler())  # its complaints become errors
 
@@ -47,25 +46,23 @@ _TEXTS = (
 _INCH, _CENTIMETRE = 2, 3
 
 
-def read(path: Path, format: str) -> list[ImageFile]:
+def read(file: OpenFile) -> list[ImageFile]:
     """Read the images and stacks in the file."""
-    with open_tiff(path) as tiff:
-        found = checked_series(tiff)
-        images = [_read_series(series, path, format) for series in found]
-        levels = [level for series in found for level in series.levels]
-        skeleton = None
-        if all(image.details["as_stored"] for image in images) and all(map(can_rewrite, levels)):
-            with open(path, "rb") as handle:
-                skeleton = take_skeleton(handle, levels, tiff.filehandle.size)
+    found = checked_series(tiff_of(file))
+    images = [_read_series(series, file) for series in found]
+    levels = [level for series in found for level in series.levels]
+    skeleton = None
+    if all(image.details["as_stored"] for image in images) and all(map(can_rewrite, levels)):
+        skeleton = take_skeleton(file.handle, levels, file.size)
     images[0].details["skeleton"] = skeleton  # type: ignore[index]
     return images
 
 
-def _read_series(series: Any, path: Path, format: str) -> ImageFile:
+def _read_series(series: Any, file: OpenFile) -> ImageFile:
     """Read one image or stack."""
     page = series.keyframe
     photometric = _photometric(page)
-    pixels, axes = _decode(series, path), series.axes
+    pixels, axes = _decode(series, file), series.axes
     as_stored = photometric != "palette" and pixels.dtype != bool
     if photometric == "palette":
         pixels, axes, photometric = _apply_palette(pixels, page), axes + "S", "rgb"
@@ -83,7 +80,7 @@ def _read_series(series: Any, path: Path, format: str) -> ImageFile:
         "inverted": inverted,
         "pyramid": pyramid(series),
     }
-    return _split(native(pixels), details | _metadata(page), format)
+    return _split(native(pixels), details | _metadata(page), file.format)
 
 
 def pyramid(series: Any) -> str:
@@ -130,14 +127,14 @@ def _photometric(page: Any) -> str:
     return _PHOTOMETRIC[stored]
 
 
-def _decode(series: Any, path: Path) -> Array:
+def _decode(series: Any, file: OpenFile) -> Array:
     """Return the pixels; what tifffile has no decoder for, Pillow may have."""
     try:
         return np.asarray(series.asarray())
     except ValueError as error:
         if "imagecodecs" not in str(error):
             raise
-        pixels = _decode_with_pillow(series, path)
+        pixels = _decode_with_pillow(series, file)
         if pixels is None:
             name = name_of(series.keyframe.compression)
             raise FileError(
@@ -146,13 +143,14 @@ def _decode(series: Any, path: Path) -> Array:
         return pixels
 
 
-def _decode_with_pillow(series: Any, path: Path) -> Array | None:
+def _decode_with_pillow(series: Any, file: OpenFile) -> Array | None:
     """Read LZW, JPEG and the like where Pillow keeps every bit, else return None."""
     from PIL import Image, ImageSequence
 
     page = series.keyframe
     as_stored = page.photometric in (1, 2, 3, 6) and 1 not in page.extrasamples
-    with Image.open(path, formats=["TIFF"]) as opened:
+    file.handle.seek(0)
+    with Image.open(file.handle, formats=["TIFF"]) as opened:
         if not as_stored or getattr(opened, "n_frames", 1) != len(series.pages):
             return None
         frames = [np.array(frame) for frame in ImageSequence.Iterator(opened)]

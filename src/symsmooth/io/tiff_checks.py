@@ -7,14 +7,12 @@ import lzma
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
-from pathlib import Path
 from typing import Any, BinaryIO
 from xml.etree import ElementTree
 
 import tifffile
 
-from .base import FileError
+from .base import FileError, OpenFile
 from .ifd import check_directories
 from .limits import check_declared_size, check_scans, check_stream
 from .segments import count_segments, segment_bytes
@@ -30,13 +28,20 @@ _UNPACKERS: dict[int, Any] = {
 }  # fmt: skip
 
 
-def open_tiff(file: Path | BinaryIO) -> tifffile.TiffFile:
+def tiff_of(file: OpenFile) -> tifffile.TiffFile:
+    """Return what tifffile makes of an open file; it is made once."""
+    if file.parsed is None:
+        file.parsed = open_tiff(file.handle)
+    parsed: tifffile.TiffFile = file.parsed
+    return parsed
+
+
+def open_tiff(handle: BinaryIO) -> tifffile.TiffFile:
     """Open a file whose directories come to an end, without any other file that it may name."""
-    with open(file, "rb") if isinstance(file, Path) else nullcontext(file) as handle:
-        n_pages = check_directories(handle)
-        handle.seek(0)
+    n_pages = check_directories(handle)
+    handle.seek(0)
     alone: Any = {"_multifile": False, "is_mmstack": False, "is_ndtiff": False}
-    tiff = tifffile.TiffFile(file, **alone)
+    tiff = tifffile.TiffFile(handle, **alone)
     try:
         _check_ome(tiff, n_pages)
     except BaseException:

@@ -1,7 +1,7 @@
 """Chunks of a Zarr that unpack to no more than a chunk holds: a megabyte of gzip can hold a gigabyte.
 
 Zarr's codecs unpack whatever they find.  Those of an array that was opened are replaced by ones that
-look first: a header that tells the size is believed only if the decoder believes it too, all else is
+look first: a header that gives the size is believed only if the decoder believes it too, all else is
 unpacked here, no further than to the limit.
 """
 

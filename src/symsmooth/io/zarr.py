@@ -11,14 +11,14 @@ import itertools
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import zarr
 
-from .base import FileError, ImageFile, channels_of, native, plain_axes
+from .base import FileError, ImageFile, OpenFile, channels_of, native, plain_axes
 from .limits import Survey, amount, check_declared_size, check_pieces, name_inside, survey
 from .npy import guess_channel_axis
 from .pyramid import build, how_reduced
@@ -32,29 +32,48 @@ _CHUNK = 2**20  # pixels in the chunks of a new array
 _SPARE = 2**16  # bytes that a coded chunk may be longer than its pixels
 
 
-def read(path: Path, format: str) -> list[ImageFile]:
+class StoredImage(NamedTuple):
+    """An image of a store."""
+
+    names: list[str]  # of its levels, the largest first
+    axes: str
+    levels: list[Any]  # its arrays
+
+
+def read(file: OpenFile) -> list[ImageFile]:
     """Read every image of the store."""
-    images = [_read_node(path, *node, format) for node in find_images(path)]
+    images = [_read_image(file, found) for found in find_images(file)]
     if not images:
         raise FileError("holds no array of two or more dimensions")
     return images
 
 
-def find_images(path: Path, *, whole: bool = True) -> list[tuple[list[str], str]]:
-    """Return the levels (names of arrays, largest first) and the axes of each image.
+def find_images(file: OpenFile, *, whole: bool = True) -> list[StoredImage]:
+    """Return the images of a store, which is gone through once.
 
     All that the store claims is checked here: what follows may trust it.
     """
-    files = survey(path)
-    root = zarr.open(str(path), mode="r")
-    if isinstance(root, zarr.Array):
-        images = [([""], _axes(root, root.attrs, None))]
-    else:  # what each array says of itself, not a copy of it
-        root = zarr.open_group(str(path), mode="r", use_consolidated=False)
-        images = list(_walk(path, root, ""))
-    claimed = sum(_check_levels(path, names, files) for names, _ in images)
-    check_declared_size(claimed, amount(files, "")[1], whole=whole)
+    if file.parsed is None:
+        file.parsed = _find_images(file.path)
+    images: list[StoredImage]
+    images, stored = file.parsed
+    check_declared_size(sum(int(i.levels[0].nbytes) for i in images), stored, whole=whole)
     return images
+
+
+def _find_images(path: Path) -> tuple[list[StoredImage], int]:
+    """Return the images, and the bytes of all files."""
+    files = survey(path)
+    root = zarr.open(str(path), mode="r", use_consolidated=False)
+    if isinstance(root, zarr.Array):
+        levels = _checked_levels([_bounded(root)], [""], files)
+        images = [StoredImage([""], _axes(root, root.attrs, None), levels)]
+    else:
+        images = []
+        for names, axes in _walk(path, root, ""):
+            arrays = (open_array(path, name, "r") for name in names)
+            images.append(StoredImage(names, axes, _checked_levels(arrays, names, files)))
+    return images, amount(files, "")[1]
 
 
 def _walk(path: Path, group: Any, prefix: str) -> Iterator[tuple[list[str], str]]:
@@ -77,9 +96,9 @@ def _walk(path: Path, group: Any, prefix: str) -> Iterator[tuple[list[str], str]
             yield [prefix + name], _axes(member, member.attrs, None)
 
 
-def _axes(array: Any, attributes: Mapping[str, Any], told: Any) -> str:
+def _axes(array: Any, attributes: Mapping[str, Any], named: Any) -> str:
     """Return a letter for each axis, from OME's names, Zarr's or xarray's; else a guess."""
-    names = told or getattr(array.metadata, "dimension_names", None)
+    names = named or getattr(array.metadata, "dimension_names", None)
     names = names or attributes.get("_ARRAY_DIMENSIONS")
     if not names or not any(names):
         return plain_axes(array.ndim, guess_channel_axis(array.shape))
@@ -95,7 +114,10 @@ def _axes(array: Any, attributes: Mapping[str, Any], told: Any) -> str:
 def open_array(path: Path, name: str, mode: Any) -> Any:
     """Open one array of a store, by its name in it; its chunks unpack to what they claim at most."""
     place = path / name_inside(path, name) if name else path
-    array = zarr.open_array(str(place), mode=mode)
+    return _bounded(zarr.open_array(str(place), mode=mode))
+
+
+def _bounded(array: Any) -> Any:
     bound_unpacking(array, 2 * _piece(array) + _SPARE)
     return array
 
@@ -108,11 +130,10 @@ def _piece(array: Any) -> int:
     return size
 
 
-def _check_levels(path: Path, names: Sequence[str], files: Survey) -> int:
-    """Refuse levels that are not what they claim; return the bytes of pixels of the largest."""
-    large, claimed = None, []
-    for name in names:
-        array = open_array(path, name, "r")
+def _checked_levels(arrays: Iterable[Any], names: Sequence[str], files: Survey) -> list[Any]:
+    """Return the levels of an image; refuse those that are not what they claim."""
+    large, levels = None, []
+    for array, name in zip(arrays, names, strict=True):
         _check_array(array, *amount(files, name))
         if large is not None:
             smaller = all(a <= b for a, b in zip(array.shape, large.shape, strict=False))
@@ -120,9 +141,9 @@ def _check_levels(path: Path, names: Sequence[str], files: Survey) -> int:
                 raise FileError(
                     f"has a level {name} that is not a smaller copy of the one above it"
                 )
-        claimed.append(int(array.nbytes))
+        levels.append(array)
         large = array
-    return claimed[0]
+    return levels
 
 
 def _check_array(array: Any, files: int, stored: int) -> None:
@@ -138,20 +159,17 @@ def _check_array(array: Any, files: int, stored: int) -> None:
     check_pieces(int(array.nchunks), files, stored, sharded=array.shards is not None)
 
 
-def _read_node(path: Path, names: list[str], axes: str, format: str) -> ImageFile:
+def _read_image(file: OpenFile, found: StoredImage) -> ImageFile:
     """Read one image: its largest level."""
-    pixels = native(np.asarray(open_array(path, names[0], "r")[...]))
-    details: dict[str, Any] = {"store": str(path.resolve()), "levels": names}
-    details["pyramid"] = pyramid(path, names)
-    return ImageFile(pixels, channels_of(axes), None, format, details, axes)
+    pixels = native(np.asarray(found.levels[0][...]))
+    details: dict[str, Any] = {"store": str(file.path.resolve()), "levels": found.names}
+    details["pyramid"] = pyramid(found.levels)
+    return ImageFile(pixels, channels_of(found.axes), None, file.format, details, found.axes)
 
 
-def pyramid(path: Path, names: Sequence[str]) -> Any:
+def pyramid(levels: Sequence[Any]) -> Any:
     """Tell how the smaller levels were made."""
-    if len(names) < 2:
-        return "mean"
-    large, small = (open_array(path, name, "r") for name in names[:2])
-    return how_reduced(large, small)
+    return how_reduced(*levels[:2]) if len(levels) > 1 else "mean"
 
 
 def check_supported(image: ImageFile, format: str) -> None:

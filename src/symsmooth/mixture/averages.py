@@ -10,7 +10,7 @@ from .. import _native
 from ..core.image import Float
 from ..core.parallel import Pool
 from ..core.patches import Features, fold_padding, whiten
-from .em import GaussianMixture, MixtureFit, Neighbourhood, cluster_sums
+from .em import GaussianMixture, MixtureFit, Neighbourhood, Strip, cluster_sums
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,12 @@ def aggregate_means(
     log2_proportions = mixture.log2_proportions
     total = np.zeros(features.padded.size, np.float32)
 
-    def run(strip: slice) -> tuple[int, Float]:
-        boxes, pointers, ids = near.of(strip)
-        start = int(np.dot(boxes[0, ::2], features.strides))
-        stop = int(np.dot(boxes[-1, 1::2] - 1, features.strides)) + int(features.offsets[-1]) + 1
+    strides, last = features.strides, int(features.offsets[-1])
+
+    def run(strip: Strip) -> tuple[int, Float]:
+        boxes, pointers, ids, _ = strip
+        start = int(np.dot(boxes[0, ::2], strides))
+        stop = int(np.dot(boxes[-1, 1::2] - 1, strides)) + last + 1
         part = np.zeros(stop - start, np.float32)
         _native.mix_answers(
             *features.points, boxes, pointers, ids, mixture.means, log2_proportions,
@@ -71,7 +73,7 @@ def aggregate_means(
         )  # fmt: skip
         return start, part
 
-    for _, (start, part) in pool.map(run, near.tiles.strips, "aggregation"):
+    for _, (start, part) in pool.map(run, near.strips, "aggregation"):
         total[start : start + len(part)] += part
     padded = total.reshape(features.padded.shape)
     if features.n_dims == 2:

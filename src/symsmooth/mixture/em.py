@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -44,6 +45,20 @@ class GaussianMixture:
         return np.log2(np.maximum(self.proportions, floor)).astype(np.float32)
 
 
+class Strip(NamedTuple):
+    """A run of tiles, which is one task, and the clusters that they meet."""
+
+    boxes: np.ndarray  # the tiles
+    pointers: np.ndarray  # ids[pointers[t]:pointers[t+1]] are those of the strip's tile t
+    ids: np.ndarray
+    places: slice  # of these ids in Neighbourhood.ids
+
+    @property
+    def clusters(self) -> tuple[int, int]:
+        """The first and last + 1 cluster number that it meets."""
+        return (int(self.ids.min()), int(self.ids.max()) + 1) if self.ids.size else (0, 0)
+
+
 @dataclass(frozen=True)
 class Neighbourhood:
     """Which clusters each tile meets: ids[pointers[t]:pointers[t+1]] for tile t."""
@@ -51,17 +66,17 @@ class Neighbourhood:
     tiles: Tiling
     pointers: np.ndarray  # (tiles + 1,)
     ids: np.ndarray  # int32
+    strips: list[Strip]  # the same, task by task
 
-    def span(self, strip: slice) -> tuple[int, int]:
-        """Return the first and last + 1 cluster number that a strip meets."""
-        ids = self.ids[self.pointers[strip.start] : self.pointers[strip.stop]]
-        return (int(ids.min()), int(ids.max()) + 1) if ids.size else (0, 0)
 
-    def of(self, strip: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return (boxes, pointers, ids) of a strip's tiles."""
-        pointers = self.pointers[strip.start : strip.stop + 1]
-        ids = self.ids[pointers[0] : pointers[-1]]
-        return self.tiles.boxes[strip], pointers - pointers[0], ids
+def _neighbourhood(tiles: Tiling, pointers: np.ndarray, ids: np.ndarray) -> Neighbourhood:
+    """Cut the lists into strips."""
+    strips = []
+    for run in tiles.strips:
+        own = pointers[run.start : run.stop + 1]
+        places = slice(own[0], own[-1])
+        strips.append(Strip(tiles.boxes[run], own - own[0], ids[places], places))
+    return Neighbourhood(tiles, pointers, ids, strips)
 
 
 @dataclass(frozen=True)
@@ -101,7 +116,7 @@ def neighbourhood(
         if (np.diff(pointers) > 0).all():
             ids = np.empty(pointers[-1], np.int32)
             _native.list_candidates(*cut, ids)
-            return Neighbourhood(tiles, pointers, ids)
+            return _neighbourhood(tiles, pointers, ids)
         radius *= 2
 
 
@@ -113,7 +128,7 @@ def prune(near: Neighbourhood, tile_mass: Float, min_mass: float = MIN_MASS) -> 
     if alone.any():
         keep |= np.repeat(alone, np.diff(near.pointers))
         kept = np.concatenate([[0], np.cumsum(keep)])[near.pointers]
-    return Neighbourhood(near.tiles, kept, near.ids[keep])
+    return _neighbourhood(near.tiles, kept, near.ids[keep])
 
 
 def e_step(
@@ -153,14 +168,13 @@ def cluster_sums(
     point_weight = None if weight is None else np.ascontiguousarray(weight.reshape(-1), np.float32)
     tile_mass = np.zeros(len(near.ids), np.float32)
 
-    def run(strip: slice) -> tuple[int, Float, Float, float]:
-        first, last = near.span(strip)
-        boxes, pointers, ids = near.of(strip)
+    def run(strip: Strip) -> tuple[int, Float, Float, float]:
+        boxes, pointers, ids, places = strip
+        first, last = strip.clusters
         shift = np.zeros((last - first, features.dim), np.float32)
         tail = np.zeros((last - first, 2), np.float32)
-        at = near.pointers[strip.start]
         scene = *features.points, boxes, pointers, ids, mixture.means, log2_proportions
-        out = first, shift, tail, tile_mass[at : at + len(ids)]
+        out = first, shift, tail, tile_mass[places]
         if target is None:
             likelihood = _native.sum_points(*scene, point_weight, subsample, *out)
         else:
@@ -170,7 +184,7 @@ def cluster_sums(
     total_shift = np.zeros((mixture.n_clusters, features.dim), np.float32)
     total_tail = np.zeros((mixture.n_clusters, 2), np.float32)
     likelihood = 0.0
-    for _, (first, shift, tail, value) in pool.map(run, near.tiles.strips, stage):
+    for _, (first, shift, tail, value) in pool.map(run, near.strips, stage):
         total_shift[first : first + len(shift)] += shift
         total_tail[first : first + len(tail)] += tail
         likelihood += value
@@ -246,11 +260,10 @@ def fit_mixture(
     """Run EM (Algorithm 2) until the mean log-likelihood gains less than tol.
 
     After each step a tile forgets the clusters that hold less than ``min_mass`` of its pixels.
-    delta(k) belongs to the responsibilities of the last E-step.
+    delta(k) belongs to the responsibilities of the last E-step.  An iteration is one map of the pool.
     """
     mixture, history, delta, converged = start, [], np.inf, False
     near = neighbourhood(features, mixture, reach)
-    pool.expect(max_iter)
     for iteration in range(max_iter):
         stage = f"clusters, step {iteration + 1} of {max_iter}"
         step = e_step(

@@ -332,7 +332,7 @@ def _learn(
     start = initial_mixture(features, max(1, round(plan.density * n)), rng)
     steps = int(np.clip(round(_STEPS_PER_DENSITY / plan.density), _MIN_STEPS, _MAX_STEPS))
     with pool.part(_FIRST_PASS):
-        with pool.part(_CLUSTERING):
+        with pool.part(_CLUSTERING, n_maps=steps):
             first = fit_mixture(features, start, pool, max_iter=steps, weight=weight)
         pilot = aggregate_means(features, first.mixture, first.near, first.mixture.means, pool)
     if plan.refined_density is None:
@@ -340,7 +340,7 @@ def _learn(
         return _Learned(pilot, pilot, own.divergence / n, first, first)
     features = whiten(pilot, plan.patch_size, plan.h_s, plan.refined_h_r)
     start = initial_mixture(features, max(1, round(plan.refined_density * n)), rng)
-    with pool.part(_REFINING):
+    with pool.part(_REFINING, n_maps=plan.refining.max_iter):
         last = fit_mixture(features, start, pool, weight=weight, **plan.refining._asdict())
     pool.expect(2)
     average, divergence = average_members(features, last, noisy, pool, weight=weight)

@@ -9,14 +9,14 @@ import numpy as np
 from .. import _native
 from ..core.image import Array, Float
 from ..core.parallel import Pool
-from ..core.patches import Features, strides_of
-from .em import GaussianMixture, Neighbourhood
+from ..core.patches import Features
+from .em import GaussianMixture, Neighbourhood, Strip
 
 _MIN_SHARE = 0.01  # a patch is no member of a cluster that has less of it
-
-
-_BANDS = 8  # pieces in which lists of members are made
-_ASSIGNING = 0.8  # of the time, for the progress callback; the lists take the rest
+# Lists of members are made in so many bands of patches, of so many at least: listing those takes 0.1 ms.
+_MAX_BANDS, _MIN_BAND = 8, 2**14
+# Of the time, for the progress callback: the search for clusters, then of the rest the count.
+_ASSIGNING, _COUNTING = 0.8, 0.5
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,6 @@ class Members:
     shares: Float
     grid: tuple[int, int, int]  # positions of patches
     patch: tuple[int, int, int]
-
-    @property
-    def chunks(self) -> list[tuple[int, int]]:
-        """Runs of clusters: the pieces of work (they depend on the picture alone)."""
-        k = len(self.pointers) - 1
-        size = max(256, -(-k // 64))
-        return [(first, min(first + size, k)) for first in range(0, k, size)]
 
 
 def assign_patches(
@@ -56,20 +49,19 @@ def assign_patches(
     weights = np.zeros((n, max_clusters), np.float32)
     log2_proportions = mixture.log2_proportions
 
-    def run(strip: slice) -> None:
+    def run(strip: Strip) -> None:
+        boxes, pointers, ids, _ = strip
         _native.strongest_clusters(
-            *features.points, *near.of(strip), mixture.means, log2_proportions, temperature,
+            *features.points, boxes, pointers, ids, mixture.means, log2_proportions, temperature,
             _MIN_SHARE, clusters, weights,
         )  # fmt: skip
 
-    with pool.part(_ASSIGNING):
-        for _ in pool.map(run, near.tiles.strips, "members"):
-            pass
-    pool.expect(2)
+    for _ in pool.map(run, near.strips, "members", _ASSIGNING):
+        pass
     if weight is not None:
         weights *= np.maximum(weight.reshape(-1, 1), np.float32(2 * _MIN_SHARE))
     min_share = 0.0 if weight is not None else _MIN_SHARE
-    return _invert_assignment(features, clusters, weights, min_share, mixture.n_clusters, pool)
+    return _invert_assignment(features, clusters, weights, min_share, len(mixture.means), pool)
 
 
 def _invert_assignment(
@@ -77,19 +69,21 @@ def _invert_assignment(
 ) -> Members:
     """Turn clusters of each patch (n, m) into patches of each cluster, in bands of patches."""
     n = len(clusters)
-    bands = [slice(at, at + -(-n // _BANDS)) for at in range(0, n, -(-n // _BANDS))]
+    length = max(-(-n // _MAX_BANDS), _MIN_BAND)
+    bands = [slice(at, at + length) for at in range(0, n, length)]
     counts = np.zeros((len(bands), k), np.int64)
 
     def count(band: int) -> None:
         at = bands[band]
         _native.count_members(clusters[at], weights[at], min_share, counts[band])
 
-    for _ in pool.map(count, range(len(bands)), "members"):
+    for _ in pool.map(count, range(len(bands)), "members", _COUNTING):
         pass
     pointers = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
     places = pointers[:-1] + np.cumsum(counts, axis=0) - counts
     corners, shares = np.empty(pointers[-1], np.int32), np.empty(pointers[-1], np.float32)
-    steps = strides_of((*features.padded.shape[:3], 1))
+    _, height, width, _ = features.padded.shape
+    steps = (height * width, width, 1)  # in one channel, to the next slice, row, column
 
     def fill(band: int) -> None:
         at = bands[band]
@@ -98,6 +92,6 @@ def _invert_assignment(
             corners, shares,
         )  # fmt: skip
 
-    for _ in pool.map(fill, range(len(bands)), "members"):
+    for _ in pool.map(fill, range(len(bands)), "members", 1.0):
         pass
     return Members(pointers, corners, shares, features.grid, features.patch)

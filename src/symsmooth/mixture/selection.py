@@ -140,7 +140,7 @@ def choose_clusters(
     def measure(k: int) -> float:
         deviations = []
         with pool.part(1 / _CHOICES):
-            for features in pool.parts(windows):
+            for features in pool.parts(windows, n_maps=_CHOICE_ITERATIONS):
                 share = max(1, round(k * features.n_pixels / n))
                 start = initial_mixture(features, share, np.random.default_rng(seed))
                 fit = fit_mixture(features, start, pool, max_iter=_CHOICE_ITERATIONS)

@@ -227,7 +227,9 @@ def _expose(
     tile = parse_pattern(pattern)
     picture = open_image(mosaic, None, mask)
     if len(picture.spatial) != 2:
-        raise ValueError(f"mosaic must be 2-D, got shape {picture.spatial}; give each by itself")
+        raise ValueError(
+            f"mosaic must be 2-D, got shape {picture.spatial}; pass each mosaic separately"
+        )
     raw = picture.original[..., 0]
     light = _in_light(picture, black)
     clipped = np.zeros(raw.shape, bool)

@@ -22,6 +22,8 @@ from ..mixture.members import Members, assign_patches
 from ..noise import contrast
 
 _SIDES = (4, 4, 8)  # pixels of the patches of pilots and final: even, to hold whole cells
+# Shares of the time, for the progress callback: clusters with their members, and of that the clusters.
+_MEMBERS_TIME, _CLUSTERS_TIME = 0.5, 0.4
 _MARGIN = 8  # pixels that are mirrored around a block, even: the pattern goes on
 
 
@@ -52,11 +54,13 @@ def _run_stages(
         level = stage.feedback * sigma if number else sigma
         target = image + np.float32(level / sigma) * (noisy - image)
         with pool.part(1 / (len(plan.stages) - number)):
-            members = _members(target, level, stage, side, rng, pool)
+            with pool.part(_MEMBERS_TIME):
+                members = _members(target, level, stage, side, rng, pool)
             image = spectral(target, members, level, pool).image
     if plan.final is None:
         return image
-    members = _members(image, sigma, plan.final, _SIDES[-1], rng, pool)
+    with pool.part(_MEMBERS_TIME):
+        members = _members(image, sigma, plan.final, _SIDES[-1], rng, pool)
     return wiener(noisy, image, members, sigma, pool, strength=plan.final.strength).image
 
 
@@ -66,15 +70,16 @@ def _members(
     """Return the clusters of patches of a guide (y, x), each of one phase."""
     height, width = guide.shape
     ends, corners, shares = [np.zeros(1, np.int64)], [], []
-    pool.expect(4 * (stage.iterations + 1) + 1)
-    for y, x in np.ndindex(2, 2):
+    for y, x in pool.parts(np.ndindex(2, 2)):
         planes = _planes(guide[y:, x:])
         features = whiten_inside(planes, side // 2, stage.h_s / 2, stage.h_r * sigma)
         n_clusters = max(1, round(features.n_pixels / stage.pixels_per_cluster))
-        fit = fit_mixture(
-            features, initial_mixture(features, n_clusters, rng), pool, max_iter=stage.iterations,
-            tol=-np.inf, subsample=stage.subsample, reach=stage.reach,
-        )  # fmt: skip
+        with pool.part(_CLUSTERS_TIME, n_maps=stage.iterations):
+            fit = fit_mixture(
+                features, initial_mixture(features, n_clusters, rng), pool,
+                max_iter=stage.iterations, tol=-np.inf, subsample=stage.subsample,
+                reach=stage.reach,
+            )  # fmt: skip
         own = assign_patches(
             features, fit.mixture, fit.near, pool,
             max_clusters=stage.max_clusters, temperature=stage.temperature,

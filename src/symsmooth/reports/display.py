@@ -116,19 +116,21 @@ def encode(
             small = max(every[0].shape[:2]) <= _MIN_SIDE
             if small or sum(len(made[key]) for key in keys) <= budget:
                 uris = [made[key] for key in keys]
-                told = _told(quality, noise_quality, every[0].shape, pictures[0].shape)
-                return uris[: len(pictures)], uris[len(pictures) :], told
+                caption = _caption(quality, noise_quality, every[0].shape, pictures[0].shape)
+                return uris[: len(pictures)], uris[len(pictures) :], caption
         every, made = [reduce(pixels, 2) for pixels in every], {}
 
 
-def _told(
+def _caption(
     quality: int | None, noise: int | None, shape: Sequence[int], given: Sequence[int]
 ) -> str:
     if quality is not None:
-        told = f"compressed with loss (WebP, quality {quality}; method noise {noise})"
+        caption = f"compressed with loss (WebP, quality {quality}; method noise {noise})"
     elif noise is not None:
-        told = f"as they are, the method noise compressed with loss (WebP, quality {noise})"
+        caption = f"as they are, the method noise compressed with loss (WebP, quality {noise})"
     else:
-        told = "compressed without loss"
+        caption = "compressed without loss"
     factor = round(given[0] / shape[0])
-    return told if factor == 1 else f"{told}, sides divided by {factor} to keep the page small"
+    return (
+        caption if factor == 1 else f"{caption}, sides divided by {factor} to keep the page small"
+    )

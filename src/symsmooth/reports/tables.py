@@ -21,7 +21,7 @@ class Compared:
     ours: float | None
     printed: float | None
     digits: int = 2
-    relative: bool = False  # the difference is told, and coloured, in percent of the printed one
+    relative: bool = False  # the difference is shown, and coloured, in percent of the printed one
 
     @property
     def difference(self) -> float | None:
@@ -38,7 +38,7 @@ class Compared:
         return self.difference / self.printed
 
     @property
-    def told(self) -> str:
+    def difference_text(self) -> str:
         """The difference in words."""
         if self.relative:
             return "" if self.share is None else f"{_sign(100 * self.share, 0)} %"
@@ -85,7 +85,9 @@ class Table:
             element("thead", element("tr", head)),
             element("tbody", rows),
         )
-        compared = any(isinstance(v, Compared) and v.told for row in self.rows for v in row)
+        compared = any(
+            isinstance(v, Compared) and v.difference_text for row in self.rows for v in row
+        )
         return element(
             "div",
             element(
@@ -151,7 +153,9 @@ class Table:
             element("span", f"{value.printed:.{value.digits}f}", class_="printed")
             if value.printed is not None
             else None,
-            element("span", value.told, class_="apart") if value.told else None,
+            element("span", value.difference_text, class_="apart")
+            if value.difference_text
+            else None,
         ]
         level = value.level
         shade = f"level-{'down' if level < 0 else 'up'}-{abs(level)}" if level else ""
