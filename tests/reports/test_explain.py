@@ -120,8 +120,8 @@ def test_the_page_is_written_whole(file: Path) -> None:
     [
         (("gone.png", "--out", "e.html"), 1, "no such file"),
         (("in.png", "--out", "e.html", "--sigma", "0"), 1, "there is no noise"),
-        (("in.png", "--out", "no/e.html"), 2, "there is no folder"),
-        (("in.png", "--out", "in.png"), 2, "exists"),
+        (("gone.png", "--out", "no/e.html"), 1, "no such file"),
+        (("in.png", "--out", "in.png"), 2, "is a web page; name it in.html"),
     ],
 )
 def test_errors_are_one_line_and_leave_nothing(

@@ -160,9 +160,10 @@ class Page:
     warnings: Sequence[str] = ()
 
     def save(self, out: Path) -> None:
-        """Write the page; it appears whole or not at all."""
+        """Write the page, and its folder if there is none; it appears whole or not at all."""
         from ..io import atomic_write
 
+        out.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(out) as handle:
             handle.write(self.text.encode("utf-8"))
 
