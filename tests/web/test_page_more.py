@@ -11,8 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from symsmooth import cli
+from symsmooth.experiments.sensor import Sensor
 from symsmooth.io import read_image, write_image
 
+from ..dngs import dng
 from ..serving import wait_for
 
 rng = np.random.default_rng(0)
@@ -130,6 +132,61 @@ def test_colour_strength_and_grain_are_those_of_the_command_line(
     assert page.locator("#grain").input_value() == "0"
 
 
+def test_a_raw_file_is_denoised_as_a_mosaic(enter: Any, tmp_path: Path) -> None:
+    sensor = Sensor(peak=300)
+    scene = np.tile(np.linspace(0.05, 0.6, 128)[:, None], (96, 1, 3)).copy()
+    path = tmp_path / "shot.dng"
+    path.write_bytes(dng(sensor.expose(scene)[0], sensor))
+    visitor = enter()
+    page = visitor.page
+    visitor.dropped(path)
+    assert "raw mosaic RGGB" in page.locator(".found").inner_text()
+    assert "before it is developed" in page.locator("#mosaic").inner_text()
+    for nothing_to_choose in ("#mode", "#method", "#noise", "#chroma-strength"):
+        assert not page.locator(nothing_to_choose).is_visible()
+    assert page.locator("#channel option").all_inner_texts() == ["colour", "red", "green", "blue"]
+    visitor.choose("quality", "Preview")
+    visitor.run()
+    visitor.shot("raw")
+    page.locator("[data-mode=removed]").click()
+    visitor.drawn()
+    with page.expect_download() as waiting:
+        page.locator("#download").click()
+    assert waiting.value.suggested_filename == "shot-denoised.dng"
+    made = tmp_path / "made.dng"
+    options = ["--quality", "preview"]
+    CliRunner().invoke(cli.app, ["denoise", str(path), "-o", str(made), *options])
+    assert made.read_bytes() == Path(waiting.value.path()).read_bytes()
+    with page.expect_download() as waiting:
+        page.locator("#report").click()
+    assert "raw mosaic RGGB" in Path(waiting.value.path()).read_text("utf-8")
+
+
+def test_magnitudes_of_a_scanner(enter: Any, tmp_path: Path) -> None:
+    import nibabel
+
+    pixels = np.hypot(rng.normal(0, 9, (48, 40, 3)), rng.normal(0, 9, (48, 40, 3)))
+    pixels[10:40, 10:30] += 90
+    path, made = tmp_path / "head.nii.gz", tmp_path / "made.nii.gz"
+    nibabel.save(nibabel.Nifti1Image(pixels.astype(np.float32), np.eye(4)), path)
+    visitor = enter()
+    page = visitor.page
+    visitor.dropped(path)
+    assert "NIfTI, 48 × 40 pixels, depth 3" in page.locator(".found").inner_text()
+    visitor.choose("quality", "Preview")
+    visitor.choose("noise", "Rician")
+    visitor.run()
+    assert "Rician noise" in page.locator(".found").inner_text()
+    with page.expect_download() as waiting:
+        page.locator("#download").click()
+    assert waiting.value.suggested_filename == "head-denoised.nii.gz"
+    options = ["--quality", "preview", "--noise", "rician"]
+    CliRunner().invoke(cli.app, ["denoise", str(path), "-o", str(made), *options])
+    np.testing.assert_array_equal(
+        read_image(made).pixels, read_image(Path(waiting.value.path())).pixels
+    )
+
+
 def test_what_can_be_chosen_follows_the_method(
     enter: Any, photograph: Path, tmp_path: Path
 ) -> None:
@@ -195,6 +252,8 @@ def test_a_result_survives_reload_and_back(enter: Any, photograph: Path) -> None
     page.goto("about:blank")
     page.go_back()
     visitor.told("Done in")
+    page.locator("#leave").click()
+    assert page.locator("#leave").inner_text() == "Really delete?"
     page.locator("#leave").click()
     page.locator("#start").wait_for()
     token = address.partition("/visit/")[2].partition("#")[0]

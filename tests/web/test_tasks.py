@@ -6,16 +6,23 @@ import json
 from pathlib import Path
 from typing import Any
 
+import mrcfile
+import nibabel
 import numpy as np
 import pytest
 import tifffile
+from typer.testing import CliRunner
 
+from symsmooth import cli
+from symsmooth.experiments.sensor import Sensor
 from symsmooth.io import FileError, limit_decoded_size, read_image, read_images, write_image
 from symsmooth.web import tasks
 from symsmooth.web.denoising import part_seen
 from symsmooth.web.pictures import VIEW
 from symsmooth.web.settings import Settings
 from symsmooth.web.worker import Reporter
+
+from ..dngs import dng
 
 rng = np.random.default_rng(0)
 LIMIT = 10**7
@@ -63,6 +70,67 @@ def test_axes_have_the_names_of_the_file(
     view = np.load(tmp_path / VIEW)
     expected = np.moveaxis(pixels, axes.index("C"), -1) if "C" in axes else pixels
     np.testing.assert_array_equal(view, expected)
+
+
+@pytest.mark.parametrize("name", ["head.nii.gz", "head.nii", "grid.mrc"])
+def test_files_of_scanners_and_microscopes_come_back_as_they_were(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    pixels = np.hypot(100 + rng.normal(0, 9, (3, 40, 48)), rng.normal(0, 9, (3, 40, 48)))
+    if name.endswith(".mrc"):
+        mrcfile.write(path, pixels.astype(np.float32))
+    else:
+        nibabel.save(nibabel.Nifti1Image(pixels.astype(np.float32).T, np.eye(4)), path)
+    info = look(path)["info"]
+    assert [axis["size"] for axis in info["others"]] == [3]
+    made = denoise(path, tmp_path / "run", settings={"noise": "rician"})
+    assert made["file"] == name.replace(".", "-denoised.", 1)
+    assert made["noise"]["kind"] == "rician"
+    again = read_image(tmp_path / "run" / made["file"])
+    assert again.pixels.shape == read_image(path).pixels.shape
+    assert (
+        cli_makes(path, "--quality", "preview", "--noise", "rician")
+        == (tmp_path / "run" / made["file"]).read_bytes()
+    )
+
+
+@pytest.mark.parametrize("name", ["shot.dng", "shot.tif"])
+def test_a_mosaic_becomes_a_dng_and_is_shown_developed(tmp_path: Path, name: str) -> None:
+    sensor = Sensor(peak=300)
+    noisy, _ = sensor.expose(np.tile(np.linspace(0.05, 0.6, 96)[:, None], (64, 1, 3)).copy())
+    path = tmp_path / name
+    path.write_bytes(dng(noisy, sensor))
+    found = look(path)
+    path, info = found["path"], found["info"]
+    assert path.name == "shot.dng"  # named as what it is
+    assert info["mosaic"] == "raw mosaic RGGB"
+    assert info["noise"]["kind"] == "poisson-gaussian"
+    view = np.load(tmp_path / VIEW)
+    assert view.shape == (*noisy.shape, 3)
+    assert view.dtype == np.uint8
+    given = {"noise": info["noise"], "sigma": info["noise"]["sigma"]}
+    made = denoise(path, tmp_path / "run", **given)
+    assert made["file"] == "shot-denoised.dng"
+    expected = read_image(tmp_path / "run" / made["file"]).pixels
+    assert expected.dtype == noisy.dtype
+    assert np.std(expected.astype(float) - noisy) > 10
+    assert cli_makes(path, "--quality", "preview") == (tmp_path / "run" / made["file"]).read_bytes()
+    shown = np.load(tmp_path / "run" / "result-0.npy")
+    assert shown.shape == view.shape
+    assert made["panels"][0]["removed"] > 0
+    for wrong in ({"noise": "white"}, {"method": "bm3d"}, {"chroma_strength": 2.0}):
+        with pytest.raises(ValueError, match=r"^[A-Z][^-]+[.]$"):  # no words of the command line
+            denoise(path, tmp_path / "wrong", settings=wrong, **given)
+
+
+def cli_makes(path: Path, *options: str) -> bytes:
+    """Return what the command line makes of a file, with the same name."""
+    out = path.parent / "cli"
+    done = CliRunner().invoke(cli.app, ["denoise", str(path), "-o", f"{out}/", *options])
+    assert done.exit_code == 0, done.stderr
+    (made,) = out.iterdir()
+    return made.read_bytes()
 
 
 def test_all_of_a_stack_is_done(tmp_path: Path) -> None:

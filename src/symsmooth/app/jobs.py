@@ -302,10 +302,12 @@ def apply(
     method = job.method
     taken = {name: value for name, value in shared.items() if name in method.accepts}
     arguments: dict[str, Any] = {**taken, **job.options, **method.noise_arguments(noise)}
-    if method.fit is None or not method.reports:
+    if method.fit is None or not (method.reports or method.reports_if_used):
         return method.function(pixels, **arguments), {}
     result = method.fit(pixels, **arguments)
-    return result.image, {name: _plain(getattr(result, name)) for name in method.reports}
+    learned = {name: _plain(getattr(result, name)) for name in method.reports}
+    used = {name: _plain(getattr(result, name)) for name in method.reports_if_used}
+    return result.image, learned | {name: value for name, value in used.items() if value}
 
 
 def _plain(value: Any) -> object:

@@ -89,8 +89,10 @@ def report(
             f"{each['name'].lower()} {i + 1}" for each, i in zip(info["others"], at, strict=True)
         ]
         facts["Slice"] = ", ".join(names)
+    # Of a mosaic the developed picture is shown, in which noise has another level.
+    level = told["panels"][0]["removed"] if info["mosaic"] else told["noise"]["level"]
     found = Comparison(
-        given["name"], pixels, told["noise"]["level"], info["span"] or 1.0, results, clean, facts,
+        given["name"], pixels, level, info["span"] or 1.0, results, clean, facts,
         timing="this run on this machine",
     )  # fmt: skip
     page = (

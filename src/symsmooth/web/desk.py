@@ -141,6 +141,7 @@ class Desk:
         self.uploads.check_room(session.folder)
         folder = session.new_folder("run")
         given = {"at": at, "looking": looking, "sigma": info["noise"]["sigma"]}
+        given["noise"] = info["noise"]
         self._run(session, picture, "denoise", folder, settings, None, picture.path, given, folder)
 
     def compare(
@@ -151,7 +152,8 @@ class Desk:
         if not MIN_METHODS <= len(names) <= MAX_METHODS:
             text = f"Choose {MIN_METHODS} to {MAX_METHODS} methods; {len(names)} are chosen."
             raise SessionError(text)
-        self._ready(picture)
+        if self._ready(picture)["mosaic"]:
+            raise SessionError("Methods are compared on developed pictures, not on a raw mosaic.")
         self.uploads.check_room(session.folder)
         folder = session.new_folder("run")
         self._run(
@@ -294,4 +296,5 @@ def message(error: BaseException, session: Session) -> str:
         _LOG.error("work failed", exc_info=error)
         return f"This did not work: {error or type(error).__name__}. Try another method."
     text = str(error) or "There is not enough memory for this."
-    return re.sub(re.escape(f"{session.folder}{os.sep}") + r"[\w-]+[/\\]", "", text)
+    told = re.sub(re.escape(f"{session.folder}{os.sep}") + r"[\w-]+[/\\]", "", text)
+    return told if told.endswith((".", "!", "?")) else f"{told}."
