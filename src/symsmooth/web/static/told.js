@@ -13,7 +13,7 @@ export function foundIn(root, picture) {
     h("h2", { title: name }, name),
     h("dl", {},
       h("dt", {}, "Picture"), h("dd", {}, `${kindOf(info)}${more}`),
-      h("dt", {}, "Noise"), h("dd", {}, `${noise.short}${noise.level ? ` (${Number(noise.percent.toPrecision(2))}\u00a0%)` : ""}`)),
+      h("dt", {}, "Noise"), h("dd", {}, `${noise.short}${noise.level ? ` (${noise.percent < 0.01 ? "under 0.01" : Number(noise.percent.toPrecision(2))}\u00a0%)` : ""}`)),
     histogram(info.histogram, picture.result?.histogram, info.ranges.all));
 }
 
