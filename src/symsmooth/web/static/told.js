@@ -34,16 +34,18 @@ export function why(root, picture) {
   if (root.dataset.key === key) return;
   root.dataset.key = key;
   if (!noise) return root.replaceChildren();
+  const coarse = noise.kind === "correlated"; // told in channels that have nothing in common
+  const names = coarse ? ["brightness", "hue", "tint"] : picture.info.apart ? ["channel 1", "channel 2", "channel 3"] : ["red", "green", "blue"];
   const was = root.querySelector("details")?.open ?? false;
-  const { tone, ...others } = picture.result?.parameters ?? {};
+  const { tone, quality, ...others } = picture.result?.parameters ?? {};
   const parameters = Object.entries(others);
   root.replaceChildren(h("details", { open: was },
     h("summary", {}, "What was decided and why"),
     h("p", {}, noise.detail[0].toUpperCase() + noise.detail.slice(1), "."),
     noise.reasons?.length ? h("ul", {}, noise.reasons.map((reason) => h("li", {}, reason[0].toUpperCase() + reason.slice(1), "."))) : null,
     noise.confidence === null || noise.confidence === undefined ? null : h("p", { class: "note" }, `Confidence ${Math.round(100 * noise.confidence)} %.`),
-    lines(noise.levels, "pixel value", "Noise level"),
-    lines(noise.spectrum, "cycles a pixel", noise.kind === "correlated" ? "Noise by frequency" : "Noise by frequency: the same at all", noise.kind !== "correlated"),
+    lines(noise.levels, "pixel value", "Noise level", names),
+    lines(noise.spectrum, "cycles a pixel", coarse ? "Noise by frequency" : "Noise by frequency: the same at all", names, !coarse),
     picture.result?.check ? h("p", {}, `Looked at after: ${picture.result.check}.`) : null,
     tone ? h("p", {}, `Noise darkens the shadows of pictures with a tone curve; ${Math.round(100 * tone)} % of that was put right.`) : null,
     parameters.length ? h("p", { class: "note" }, parameters.map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? short(value) : value}`).join(", ").replace(/^./, (first) => first.toUpperCase())) : null));
