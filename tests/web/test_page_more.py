@@ -14,6 +14,7 @@ from symsmooth import cli
 from symsmooth.experiments.sensor import Sensor
 from symsmooth.io import read_image, write_image
 
+from ..conftest import audit
 from ..dngs import dng
 from ..serving import wait_for
 
@@ -56,6 +57,7 @@ def test_slices_and_channels_of_a_series(enter: Any, series: Path, tmp_path: Pat
     visitor.run()
     assert all("at=2" in url for url in visitor.opened.requests[-2:] if "/view" in url)
     visitor.shot("series")
+    assert audit(page) == []
     with page.expect_download() as waiting:
         page.locator("#download").click()
     made = tmp_path / "made.tif"
@@ -91,6 +93,7 @@ def test_noise_of_a_box_that_is_drawn(enter: Any, tmp_path: Path) -> None:
     assert (width, height) == (pytest.approx(92, abs=2), pytest.approx(27, abs=2))
     assert page.locator(".box").is_visible()
     visitor.shot("box")
+    assert audit(page) == []
     visitor.run()
     page.locator("#why summary").click()
     assert "measured on the ground you gave" in page.locator("#why").inner_text()
@@ -148,6 +151,7 @@ def test_a_raw_file_is_denoised_as_a_mosaic(enter: Any, tmp_path: Path) -> None:
     visitor.choose("quality", "Preview")
     visitor.run()
     visitor.shot("raw")
+    assert audit(page) == []
     page.locator("[data-mode=removed]").click()
     visitor.drawn()
     with page.expect_download() as waiting:
@@ -157,6 +161,13 @@ def test_a_raw_file_is_denoised_as_a_mosaic(enter: Any, tmp_path: Path) -> None:
     options = ["--quality", "preview"]
     CliRunner().invoke(cli.app, ["denoise", str(path), "-o", str(made), *options])
     assert made.read_bytes() == Path(waiting.value.path()).read_bytes()
+    with page.expect_download() as waiting:
+        page.locator("#developed").click()
+    assert waiting.value.suggested_filename == "shot-denoised.tif"
+    made = tmp_path / "made.tif"
+    CliRunner().invoke(cli.app, ["denoise", str(path), "-o", str(made), *options])
+    seen = read_image(Path(waiting.value.path())).pixels
+    np.testing.assert_array_equal(seen, read_image(made).pixels)
     with page.expect_download() as waiting:
         page.locator("#report").click()
     assert "raw mosaic RGGB" in Path(waiting.value.path()).read_text("utf-8")
@@ -222,6 +233,7 @@ def test_almost_nothing_removed_is_said_with_a_remedy(enter: Any, tmp_path: Path
     text = visitor.told("Almost nothing was removed")
     assert "--" not in text  # no words of the command line
     visitor.shot("nothing")
+    assert audit(visitor.page) == []
     remedy = visitor.page.locator(".doubt button").first
     kind = remedy.inner_text().removeprefix("Choose ")
     remedy.click()
@@ -284,6 +296,7 @@ def test_several_pictures_at_once(enter: Any, tmp_path: Path) -> None:
     page.locator("#zip", has_text="3 results").wait_for()
     assert page.locator("#files .state").all_inner_texts() != []
     visitor.shot("several")
+    assert audit(page) == []
     with page.expect_download() as waiting:
         page.locator("#zip").click()
     with zipfile.ZipFile(waiting.value.path()) as packed:

@@ -124,6 +124,19 @@ def test_a_mosaic_becomes_a_dng_and_is_shown_developed(tmp_path: Path, name: str
             denoise(path, tmp_path / "wrong", settings=wrong, **given)
 
 
+def test_raw_files_have_limits_and_damaged_ones_are_told(tmp_path: Path) -> None:
+    sensor = Sensor(peak=300)
+    whole = dng(sensor.expose(np.full((96, 96, 3), 0.3))[0], sensor)
+    path = tmp_path / "a.dng"
+    path.write_bytes(whole)
+    with pytest.raises(FileError, match=r"more than the 0 MB of pixels"):
+        tasks.look(path, tmp_path, 96 * 96 * 2 - 1, reporter())
+    for length in (len(whole) // 2, len(whole) - 9, 200):
+        path.write_bytes(whole[:length])
+        with pytest.raises(FileError, match=r"^[^\n]+$"):
+            tasks.look(path, tmp_path, LIMIT, reporter())
+
+
 def cli_makes(path: Path, *options: str) -> bytes:
     """Return what the command line makes of a file, with the same name."""
     out = path.parent / "cli"

@@ -29,7 +29,7 @@ UNPACKED = 4  # times the upload limit is what pixels may take in memory
 SECONDS = 20.0  # that looking at a file may take ...
 _BYTES = 1e6  # ... and a second more for so many bytes
 _VIEW_SECONDS = 30.0  # that drawing what is shown may take
-_REPORT_SECONDS = 120.0  # that a report may take
+_REPORT_SECONDS = 120.0  # that a report, or developing a raw file, may take
 _TICK = 0.04  # seconds between two looks at a run
 _LOG = logging.getLogger(__name__)
 
@@ -226,7 +226,7 @@ class Desk:
 
     async def draw(self, session: Session, work: str, *given: Any) -> Any:
         """Have something small done at once; what it returns, or a SessionError."""
-        seconds = _REPORT_SECONDS if work == "report" else _VIEW_SECONDS
+        seconds = _VIEW_SECONDS if work == "draw" else _REPORT_SECONDS
         run = self.readers.submit(work, *given, group=session.group, seconds=seconds)
         while not run.finished:
             await asyncio.sleep(_TICK)

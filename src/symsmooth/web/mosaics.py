@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..app.jobs import DenoiseJob
-from ..app.raw import describe_raw_noise, develop, find_raw_noise, is_raw
+from ..app.raw import describe_raw_noise, find_raw_noise, is_raw
+from ..app.raw import develop as developed
 from ..core.image import Array
 from ..core.parallel import part_of
-from ..io import ImageFile, limit_decoded_size, read_images
+from ..io import ImageFile, limit_decoded_size, read_images, write_images
 from ..io.dng import RawInfo
 from ..raw.mosaic import COLOURS
 from . import bridge, drawing
@@ -89,6 +90,13 @@ def denoise(
     })  # fmt: skip
 
 
+def develop(path: Path, reporter: Reporter) -> Path:
+    """Write the developed picture of a DNG of ours beside it, as the command line would."""
+    target = path.with_suffix(".tif")
+    write_images(target, [developed(read_images(path)[0])])
+    return target
+
+
 def _job(settings: Settings, level: float, workers: int | None) -> DenoiseJob:
     """Return what is done to a mosaic, or say what cannot be."""
     if settings.method != Settings().method:
@@ -102,7 +110,7 @@ def _job(settings: Settings, level: float, workers: int | None) -> DenoiseJob:
 
 def _shown(image: ImageFile) -> Array:
     """Return a raw image developed, 8 bits a colour."""
-    return (develop(image).pixels >> 8).astype(np.uint8)
+    return (developed(image).pixels >> 8).astype(np.uint8)
 
 
 def _name(info: RawInfo) -> str:

@@ -28,7 +28,7 @@ export class Controls {
     parts.methodAbout = h("p", { class: "note", id: "method-note" });
     parts.method.setAttribute("aria-describedby", "method-note");
     parts.one = h("div", { class: "field" }, h("label", { for: "method" }, "Method"), parts.method, parts.methodAbout);
-    parts.mosaic = h("p", { class: "note", id: "mosaic" }, "A raw file: its mosaic is denoised before it is developed. The result is a DNG for your raw converter; what you see here is developed from it.");
+    parts.mosaic = h("p", { class: "note", id: "mosaic" }, "A raw file: its mosaic is denoised before it is developed. The result is a DNG for your raw converter; what you see is developed from it.");
     parts.many = h("fieldset", { id: "methods" }, h("legend", {}, `Methods, ${this.about.compare[0]} to ${this.about.compare[1]}`),
       h("div", { class: "checks" }, this.about.methods.map((method) => h("label", { title: method.about },
         h("input", { type: "checkbox", value: method.name, checked: this.methods.has(method.name), onchange: (event) => this.#pick(event.target) }), method.title))));

@@ -133,7 +133,8 @@ function comparison({ panels, noisy, clean }) {
 function downloads(visit, picture, slice) {
   const { file } = picture.result;
   return h("div", { class: "downloads" },
-    file ? h("a", { class: "button primary", id: "download", href: api.result(visit, picture.id), download: "" }, `Download result, ${bytes(file[1])}`) : null,
+    file ? h("a", { class: "button primary", id: "download", href: api.result(visit, picture.id), download: "" }, `Download ${picture.info.mosaic ? "DNG" : "result"}, ${bytes(file[1])}`) : null,
+    file && picture.info.mosaic ? h("a", { class: "button", id: "developed", title: "What you see, 16 bit a colour", href: api.developed(visit, picture.id), download: "" }, "Developed TIFF") : null,
     h("a", { class: "button", id: "report", title: "What is shown as one page that needs no server", href: api.report(visit, picture.id, slice), download: "" }, "Report"));
 }
 
