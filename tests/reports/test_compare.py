@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.ndimage
 from typer.testing import CliRunner
 
 from symsmooth import cli
@@ -127,6 +128,23 @@ def test_errors_are_one_line_and_leave_nothing(
     (line,) = result.stderr.splitlines()
     assert complaint in line
     assert sorted(Path().iterdir()) == before
+
+
+def test_methods_that_found_no_noise_are_told_of(run: Run) -> None:
+    """Of noise that is no longer white they find none: the comparison would be of nothing."""
+    noise = np.random.default_rng(7).normal(0, 60, (128, 128))
+    smooth = scipy.ndimage.gaussian_filter(noise, 1.6)
+    write_image("in.png", np.clip(np.rint(120 + smooth), 0, 255).astype(np.uint8) // 24 * 24)
+    result = run(
+        "compare", "in.png", "--methods", "denoise:preview,nlm,bilateral", "--out", "r.html"
+    )
+    assert result.exit_code == 0, result.stderr
+    text = Path("r.html").read_text("utf-8")
+    page_says = (
+        "nlm and bilateral know white noise only, found none and changed nothing" in text.lower()
+    )
+    assert page_says == ("changed nothing; give its level, such as --sigma" in result.stderr)
+    assert page_says
 
 
 @pytest.mark.parametrize("kind", ["colour", "sixteen", "float", "stack"])

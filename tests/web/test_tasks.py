@@ -10,6 +10,7 @@ import mrcfile
 import nibabel
 import numpy as np
 import pytest
+import scipy.ndimage
 import tifffile
 from typer.testing import CliRunner
 
@@ -211,6 +212,23 @@ def test_what_unpacks_to_too_much_is_refused_before_it_is(tmp_path: Path, ending
     place = {"at": (), "looking": None, "sigma": 1.0}
     with pytest.raises(FileError, match=r"more than the 0 MB of pixels"):
         tasks.denoise(path, place, tmp_path, Settings().as_json(), 1, 199_999, reporter())
+
+
+def test_methods_that_found_no_noise_are_told_of(tmp_path: Path) -> None:
+    path, folder = tmp_path / "coarse.png", tmp_path / "run"
+    noise = np.random.default_rng(7).normal(0, 60, (128, 128))
+    smooth = scipy.ndimage.gaussian_filter(noise, 1.6)
+    write_image(path, np.clip(np.rint(120 + smooth), 0, 255).astype(np.uint8) // 24 * 24)
+    look(path)
+    folder.mkdir()
+    names = ["denoise", "nlm"]
+    asked = Settings.of({"quality": "preview"}).as_json()
+    told = tasks.compare(path, tmp_path, None, names, (), folder, asked, 1, LIMIT, reporter())
+    assert told["panels"][1]["removed"] == 0
+    (doubt,) = told["warnings"]
+    assert doubt["text"].startswith("Non-local means knows white noise only, found none")
+    assert "--" not in doubt["text"]
+    assert doubt["try"] == ["white"]
 
 
 def test_the_part_that_is_looked_at() -> None:

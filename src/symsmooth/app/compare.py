@@ -167,10 +167,39 @@ def compare(job: CompareJob, progress: Progress | None = None) -> jobs.Page:
     if job.reference is not None:
         facts["Reference"] = job.reference.name
     peak = peak_of(pixels if clean is None else clean)
-    page = Comparison(job.source.name, pixels, words.level, peak, results, clean, facts)
+    unchanged = [
+        made.label
+        for each, made in zip(job.choices, results, strict=True)
+        if each.method.removes_noise
+        and not each.method.takes_noise
+        and _is_same(made.image, pixels)
+    ]
+    doubts = question_unchanged(unchanged, words.level)
+    page = Comparison(
+        job.source.name, pixels, words.level, peak, results, clean, facts, doubts=doubts
+    )
     text = compare_page(page, part_of(progress, _DRAWING, 1.0, "page: "))
     report(1.0, "done")
-    return jobs.Page(text, question_sigma(job.source, pixels, job.sigma))
+    questions = [f"{job.source}: {doubt}" for doubt in doubts]
+    return jobs.Page(text, [*question_sigma(job.source, pixels, job.sigma), *questions])
+
+
+def _is_same(image: Any, pixels: Any) -> bool:
+    """Whether nothing was changed; missing pixels are none."""
+    import numpy as np
+
+    return np.array_equal(image, pixels, equal_nan=pixels.dtype.kind == "f")
+
+
+def question_unchanged(labels: Sequence[str], level: float) -> list[str]:
+    """Return what to do about methods for white noise that changed nothing where there is noise."""
+    if not labels or not level:
+        return []
+    names = " and ".join(filter(None, [", ".join(labels[:-1]), labels[-1]]))
+    know = "knows white noise only, found none and" if len(labels) == 1 else (
+        "know white noise only, found none and"
+    )  # fmt: skip
+    return [f"{names} {know} changed nothing; give its level, such as --sigma {level:.3g}"]
 
 
 def _open_pictures(job: CompareJob) -> tuple[Any, Any, str]:

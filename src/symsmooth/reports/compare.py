@@ -44,6 +44,7 @@ class Comparison:
     reference: Array | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
     shown: Range | None = None  # what is black and what is white, if not for the page to choose
+    doubts: Sequence[str] = ()
     timing: str = "this run on this machine, after a small part was done to warm up"
 
 
@@ -101,6 +102,7 @@ def _lead(found: Comparison) -> Child:
             "Drag the divider; click a picture to zoom, all move together. A good method removes noise "
             "and nothing else: in what was removed no edge or texture should be seen.",
         ),
+        [element("p", f"{each[0].upper()}{each[1:]}.", class_="callout") for each in found.doubts],
     ]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..app import jobs, noise_report
+from ..app.compare import question_unchanged as question_unchanged
 from ..app.noise_kinds import WORDS
 from ..app.noise_report import value_range
 from ..app.run import FileJob, run

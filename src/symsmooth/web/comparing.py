@@ -53,9 +53,15 @@ def compare(
         })  # fmt: skip
     ranges = drawing.ranges_of(pixels, 0)
     noise = bridge.tell_noise(model, file, ranges["all"], given=False, assumed=False)
+    unchanged = [
+        str(panel["label"])
+        for name, panel in zip(names, panels, strict=True)
+        if not BY_NAME[name].noise and not panel["removed"]
+    ]
+    doubts = bridge.question_unchanged(unchanged, noise["level"])
     return drawing.finite({
         "panels": panels, "noisy": _scores(pixels, clean, peak), "clean": clean is not None,
-        "noise": noise, "seconds": reporter.seconds, "warnings": [],
+        "noise": noise, "seconds": reporter.seconds, "warnings": bridge.tell_warnings(doubts),
     })  # fmt: skip
 
 
