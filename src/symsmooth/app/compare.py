@@ -105,9 +105,9 @@ def _find_slice(
     for index, size in zip(at, sizes, strict=True):
         number = number * size + index
     if len(sizes) < 2 or len(stack) == 1:
-        return number, f", slice {number} of {len(stack)}" if len(stack) > 1 else ""
+        return number, f", slice {number} of {len(stack)}, from 0" if len(stack) > 1 else ""
     places = [f"{name} {i} of {n}" for (name, n), i in zip(others, at, strict=True)]
-    return number, f", slice {', '.join(places)}"
+    return number, f", slice {', '.join(places)}, from 0"
 
 
 def _unravel(number: int, sizes: Sequence[int]) -> list[int]:

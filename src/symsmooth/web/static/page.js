@@ -210,6 +210,7 @@ function renderViewer(shown) {
   const drawn = { divider: sides.map((n) => every[n]), side: every, removed }[mode];
   renderSides(mode === "divider" && every.length > 2 ? every : [], sides);
   viewer.show(`${page.visit} ${shown.id}`, [info.width, info.height], drawn, mode === "divider");
+  if (!page.hint) viewer.setBox(controls.settings.noise === "box" && !info.mosaic ? controls.settings.box : null); // else one is drawn
   renderPart(shown);
   const names = info.channels > 1 ? ["all", ...Array(info.channels).keys()] : [];
   $("#channel-choice").hidden = !names.length;
