@@ -94,6 +94,7 @@ class Method:
     function: Callable[..., Array]
     fit: Callable[..., Any] | None = None  # the same, but returns all that was found
     reports: tuple[str, ...] = ()  # attributes of what ``fit`` returns that are shown to users
+    reports_if_used: tuple[str, ...] = ()  # the same, unless they are 0
     removes_noise: bool = True
     # Of a block of a large image, in pixels: halo(n_dims, **options), with the method's own options.
     halo: Callable[..., int] = default_halo
@@ -182,7 +183,7 @@ def _registry(*methods: Method) -> Mapping[str, Method]:
 
 
 METHODS: Mapping[str, Method] = _registry(
-    Method("denoise", denoise, fit_denoise),
+    Method("denoise", denoise, fit_denoise, reports_if_used=("tone",)),
     Method("gaussian", denoise_gaussian, halo=filters.gaussian_halo),
     Method("bilateral", denoise_bilateral, halo=filters.bilateral_halo),
     Method("nlm", denoise_nlm, halo=filters.nlm_halo),

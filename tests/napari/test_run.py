@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import symsmooth
+from symsmooth.app.noise_kinds import NOISE_KINDS
 from symsmooth.app.noise_report import describe, find_warnings
 from symsmooth.napari import samples
 from symsmooth.napari.layers import Source
-from symsmooth.napari.run import Settings, Watch, find_noise, in_words_of_the_widget, run
+from symsmooth.napari.run import (
+    NoiseChoice,
+    Settings,
+    Watch,
+    find_noise,
+    in_words_of_the_widget,
+    run,
+)
 from symsmooth.noise import White, estimate_noise
 
 FAST = {"quality": "preview", "rng": 0}
@@ -183,3 +192,15 @@ def test_napari_is_imported_by_nobody_else() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_kinds_of_noise_are_those_of_everybody() -> None:
+    words = [kind.word for kind in NOISE_KINDS]
+    assert list(get_args(NoiseChoice)) == [*words, "from a rectangle"]
+
+
+def test_magnitudes_lose_their_bias_as_by_the_api(noisy) -> None:
+    magnitudes = np.hypot(noisy, np.random.default_rng(1).normal(0, 20, noisy.shape))
+    found = work(magnitudes.astype(np.float32), "YX", noise="Rician")
+    expected = symsmooth.denoise(magnitudes.astype(np.float32), noise="rician", **FAST)
+    assert np.array_equal(found.image, expected)

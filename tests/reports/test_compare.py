@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.ndimage
 from typer.testing import CliRunner
 
 from symsmooth import cli
@@ -103,7 +104,12 @@ def test_the_page_has_numbers_and_the_file_is_whole(run: Run, pictures: Any) -> 
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
-        (("in.png", "--out", "no/r.html"), 2, "there is no folder no"),
+        (("in.png", "--out", "r.pdf"), 2, "--out r.pdf: is a web page; name it r.html"),
+        (("in.png", "--out", "report"), 2, "name it report.html"),
+        (("in.png", "--out", "in.png/r.html"), 2, "in.png is a file, not a folder"),
+        (("in.png", "--out", "r.html", "--slice", "two"), 2, "--slice must be a number"),
+        (("in.png", "--out", "r.html", "--slice", "0,1"), 1, "has no slice 0,1"),
+        (("gone.png", "--out", "no/r.html"), 1, "no such file"),
         (("in.png", "--out", "."), 2, "is a folder"),
         (("in.png", "--out", "r.html", "--sigma", "-1"), 2, "--sigma must be"),
         (("gone.png", "--out", "r.html"), 1, "no such file"),
@@ -124,6 +130,23 @@ def test_errors_are_one_line_and_leave_nothing(
     assert sorted(Path().iterdir()) == before
 
 
+def test_methods_that_found_no_noise_are_told_of(run: Run) -> None:
+    """Of noise that is no longer white they find none: the comparison would be of nothing."""
+    noise = np.random.default_rng(7).normal(0, 60, (128, 128))
+    smooth = scipy.ndimage.gaussian_filter(noise, 1.6)
+    write_image("in.png", np.clip(np.rint(120 + smooth), 0, 255).astype(np.uint8) // 24 * 24)
+    result = run(
+        "compare", "in.png", "--methods", "denoise:preview,nlm,bilateral", "--out", "r.html"
+    )
+    assert result.exit_code == 0, result.stderr
+    text = Path("r.html").read_text("utf-8")
+    page_says = (
+        "nlm and bilateral know white noise only, found none and changed nothing" in text.lower()
+    )
+    assert page_says == ("changed nothing; give its level, such as --sigma" in result.stderr)
+    assert page_says
+
+
 @pytest.mark.parametrize("kind", ["colour", "sixteen", "float", "stack"])
 def test_kinds_of_pictures(run: Run, kind: str) -> None:
     base = rng.normal(100, 20, (24, 20))
@@ -140,6 +163,29 @@ def test_kinds_of_pictures(run: Run, kind: str) -> None:
     text = Path("r.html").read_text("utf-8")
     assert ("slice 1 of 3" in text) == (kind == "stack")
     assert ("black is 0, white is 255" in text) == (kind == "colour")
+
+
+@pytest.mark.parametrize("command", ["compare", "explain"])
+def test_slices_are_chosen_and_missing_folders_are_made(run: Run, command: str) -> None:
+    import tifffile
+
+    pixels = rng.normal(100, 10, (2, 3, 40, 48)) + 300 * np.arange(6).reshape(2, 3, 1, 1)
+    tifffile.imwrite("in.tif", pixels.astype(np.uint16), imagej=True, metadata={"axes": "TZYX"})
+    more = ("--methods", "gaussian") if command == "compare" else ("--side", 24)
+    for number, (piece, place) in enumerate(
+        [("4", "T 1 of 2, Z 1 of 3"), ("0,2", "T 0 of 2, Z 2 of 3"), ("", "T 1 of 2, Z 1 of 3")]
+    ):
+        out = Path("pages") / "of" / f"{command}-{number}.html"
+        chosen = ("--slice", piece) if piece else ()
+        result = run(command, "in.tif", *chosen, *more, "--out", out)
+        assert result.exit_code == 0, result.stderr
+        text = out.read_text("utf-8")
+        assert f"slice {place}" in text
+        brightness = float(re.search(r"black is ([\d.]+)", text)[1])
+        assert brightness // 300 == (2 if piece == "0,2" else 4)  # the slice that was asked for
+    outside = run(command, "in.tif", "--slice", "2,0", *more, "--out", "r.html")
+    assert outside.exit_code == 1
+    assert "has no slice 2,0; it has 2 (T) x 3 (Z), counted from 0" in outside.stderr
 
 
 # --- numbers -> what is shown -----------------------------------------------------------------

@@ -120,8 +120,8 @@ def test_the_page_is_written_whole(file: Path) -> None:
     [
         (("gone.png", "--out", "e.html"), 1, "no such file"),
         (("in.png", "--out", "e.html", "--sigma", "0"), 1, "there is no noise"),
-        (("in.png", "--out", "no/e.html"), 2, "there is no folder"),
-        (("in.png", "--out", "in.png"), 2, "exists"),
+        (("gone.png", "--out", "no/e.html"), 1, "no such file"),
+        (("in.png", "--out", "in.png"), 2, "is a web page; name it in.html"),
     ],
 )
 def test_errors_are_one_line_and_leave_nothing(
@@ -204,6 +204,13 @@ def test_it_opens_on_any_screen(
     assert len(sizes) > 60
     assert min(sizes) > 0
     assert page.locator(".plot svg").count() == 2
+    assert page.locator("details.item").count() == len(learned.neighbours)
+    assert page.locator("details.item[open]").count() == 1  # the most telling one
+    assert page.evaluate("document.documentElement.scrollHeight") < 7000  # eight screens of a phone
+    last = page.locator("details.item").last
+    last.locator("summary").click()
+    assert last.locator(".lens img").first.is_visible()
+    assert not last.locator(".strip.reduced").count()  # few pixels, enlarged as they are
     for section in page.locator("main > section").all():
         assert section.locator("p, dl").count() > 0  # each figure is explained
     assert audit(page) == []

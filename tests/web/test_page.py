@@ -171,7 +171,9 @@ def test_files_that_are_too_large_or_broken(enter: Any, tmp_path: Path, photogra
     assert not page.locator("#look").is_visible()  # no result of another picture stands there
     assert page.locator("#go").is_disabled()
     assert page.locator("#download").count() == 0
+    assert not page.locator("#panel").is_visible()  # there is nothing to set
     visitor.shot("broken")
+    assert audit(page) == []
     page.get_by_label("Remove broken.png").click()
     visitor.told("Done in")
 

@@ -11,8 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from symsmooth import cli
+from symsmooth.experiments.sensor import Sensor
 from symsmooth.io import read_image, write_image
 
+from ..conftest import audit
+from ..dngs import dng
 from ..serving import wait_for
 
 rng = np.random.default_rng(0)
@@ -54,6 +57,7 @@ def test_slices_and_channels_of_a_series(enter: Any, series: Path, tmp_path: Pat
     visitor.run()
     assert all("at=2" in url for url in visitor.opened.requests[-2:] if "/view" in url)
     visitor.shot("series")
+    assert audit(page) == []
     with page.expect_download() as waiting:
         page.locator("#download").click()
     made = tmp_path / "made.tif"
@@ -89,6 +93,7 @@ def test_noise_of_a_box_that_is_drawn(enter: Any, tmp_path: Path) -> None:
     assert (width, height) == (pytest.approx(92, abs=2), pytest.approx(27, abs=2))
     assert page.locator(".box").is_visible()
     visitor.shot("box")
+    assert audit(page) == []
     visitor.run()
     page.locator("#why summary").click()
     assert "measured on the ground you gave" in page.locator("#why").inner_text()
@@ -130,6 +135,69 @@ def test_colour_strength_and_grain_are_those_of_the_command_line(
     assert page.locator("#grain").input_value() == "0"
 
 
+def test_a_raw_file_is_denoised_as_a_mosaic(enter: Any, tmp_path: Path) -> None:
+    sensor = Sensor(peak=300)
+    scene = np.tile(np.linspace(0.05, 0.6, 128)[:, None], (96, 1, 3)).copy()
+    path = tmp_path / "shot.dng"
+    path.write_bytes(dng(sensor.expose(scene)[0], sensor))
+    visitor = enter()
+    page = visitor.page
+    visitor.dropped(path)
+    assert "raw mosaic RGGB" in page.locator(".found").inner_text()
+    assert "before it is developed" in page.locator("#mosaic").inner_text()
+    for nothing_to_choose in ("#mode", "#method", "#noise", "#chroma-strength"):
+        assert not page.locator(nothing_to_choose).is_visible()
+    assert page.locator("#channel option").all_inner_texts() == ["colour", "red", "green", "blue"]
+    visitor.choose("quality", "Preview")
+    visitor.run()
+    visitor.shot("raw")
+    assert audit(page) == []
+    page.locator("[data-mode=removed]").click()
+    visitor.drawn()
+    with page.expect_download() as waiting:
+        page.locator("#download").click()
+    assert waiting.value.suggested_filename == "shot-denoised.dng"
+    made = tmp_path / "made.dng"
+    options = ["--quality", "preview"]
+    CliRunner().invoke(cli.app, ["denoise", str(path), "-o", str(made), *options])
+    assert made.read_bytes() == Path(waiting.value.path()).read_bytes()
+    with page.expect_download() as waiting:
+        page.locator("#developed").click()
+    assert waiting.value.suggested_filename == "shot-denoised.tif"
+    made = tmp_path / "made.tif"
+    CliRunner().invoke(cli.app, ["denoise", str(path), "-o", str(made), *options])
+    seen = read_image(Path(waiting.value.path())).pixels
+    np.testing.assert_array_equal(seen, read_image(made).pixels)
+    with page.expect_download() as waiting:
+        page.locator("#report").click()
+    assert "raw mosaic RGGB" in Path(waiting.value.path()).read_text("utf-8")
+
+
+def test_magnitudes_of_a_scanner(enter: Any, tmp_path: Path) -> None:
+    import nibabel
+
+    pixels = np.hypot(rng.normal(0, 9, (48, 40, 3)), rng.normal(0, 9, (48, 40, 3)))
+    pixels[10:40, 10:30] += 90
+    path, made = tmp_path / "head.nii.gz", tmp_path / "made.nii.gz"
+    nibabel.save(nibabel.Nifti1Image(pixels.astype(np.float32), np.eye(4)), path)
+    visitor = enter()
+    page = visitor.page
+    visitor.dropped(path)
+    assert "NIfTI, 48 × 40 pixels, depth 3" in page.locator(".found").inner_text()
+    visitor.choose("quality", "Preview")
+    visitor.choose("noise", "Rician")
+    visitor.run()
+    assert "Rician noise" in page.locator(".found").inner_text()
+    with page.expect_download() as waiting:
+        page.locator("#download").click()
+    assert waiting.value.suggested_filename == "head-denoised.nii.gz"
+    options = ["--quality", "preview", "--noise", "rician"]
+    CliRunner().invoke(cli.app, ["denoise", str(path), "-o", str(made), *options])
+    np.testing.assert_array_equal(
+        read_image(made).pixels, read_image(Path(waiting.value.path())).pixels
+    )
+
+
 def test_what_can_be_chosen_follows_the_method(
     enter: Any, photograph: Path, tmp_path: Path
 ) -> None:
@@ -165,6 +233,7 @@ def test_almost_nothing_removed_is_said_with_a_remedy(enter: Any, tmp_path: Path
     text = visitor.told("Almost nothing was removed")
     assert "--" not in text  # no words of the command line
     visitor.shot("nothing")
+    assert audit(visitor.page) == []
     remedy = visitor.page.locator(".doubt button").first
     kind = remedy.inner_text().removeprefix("Choose ")
     remedy.click()
@@ -196,6 +265,8 @@ def test_a_result_survives_reload_and_back(enter: Any, photograph: Path) -> None
     page.go_back()
     visitor.told("Done in")
     page.locator("#leave").click()
+    assert page.locator("#leave").inner_text() == "Really delete?"
+    page.locator("#leave").click()
     page.locator("#start").wait_for()
     token = address.partition("/visit/")[2].partition("#")[0]
     assert visitor.server.files(f"sessions/{token}") == []
@@ -225,6 +296,7 @@ def test_several_pictures_at_once(enter: Any, tmp_path: Path) -> None:
     page.locator("#zip", has_text="3 results").wait_for()
     assert page.locator("#files .state").all_inner_texts() != []
     visitor.shot("several")
+    assert audit(page) == []
     with page.expect_download() as waiting:
         page.locator("#zip").click()
     with zipfile.ZipFile(waiting.value.path()) as packed:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from symsmooth.app.jobs import DenoiseJob
+from symsmooth.io import FileError, format_of
+from symsmooth.io.formats import is_raw_name
 from symsmooth.methods import DEFAULT, METHODS
 from symsmooth.web import bridge, catalogue
 from symsmooth.web.errors import SessionError
@@ -22,6 +25,17 @@ def test_the_page_offers_every_method_as_it_is() -> None:
         assert entry.noise == ("noise" in method.accepts), entry.name
         assert entry.strength == ("strength" in method.options), entry.name
     assert set(catalogue.QUALITIES) == set(METHODS[DEFAULT].options["quality"].choices)
+
+
+def test_the_page_takes_every_file_that_can_be_read() -> None:
+    for ending in catalogue.ENDINGS:
+        name = f"a{ending}" if ending != ".gz" else "a.nii.gz"  # some systems look at the last part
+        assert is_raw_name(name) or format_of(name), ending
+    with pytest.raises(FileError) as refused:
+        format_of("a.unknown")
+    known = set(re.findall(r"\.[a-z0-9.]+", str(refused.value).partition("use one of")[2]))
+    assert len(known) > 15
+    assert known - {".zarr"} <= set(catalogue.ENDINGS)  # a folder cannot be dropped
 
 
 @pytest.mark.parametrize(
@@ -52,6 +66,7 @@ def test_settings_become_what_the_command_line_says() -> None:
     assert job().options == {"quality": "balanced"}
     assert job(noise="photon").options["noise"] == "poisson-gaussian"
     assert job(noise="coarse").options["noise"] == "correlated"
+    assert job(noise="rician").options["noise"] == "rician"
     assert job(noise="white").options["noise"] == "gaussian"
     assert job(noise="white", level=5).sigma == 5
     assert "noise" not in job(noise="white", level=5).options

@@ -6,16 +6,24 @@ import json
 from pathlib import Path
 from typing import Any
 
+import mrcfile
+import nibabel
 import numpy as np
 import pytest
+import scipy.ndimage
 import tifffile
+from typer.testing import CliRunner
 
+from symsmooth import cli
+from symsmooth.experiments.sensor import Sensor
 from symsmooth.io import FileError, limit_decoded_size, read_image, read_images, write_image
 from symsmooth.web import tasks
 from symsmooth.web.denoising import part_seen
 from symsmooth.web.pictures import VIEW
 from symsmooth.web.settings import Settings
 from symsmooth.web.worker import Reporter
+
+from ..dngs import dng
 
 rng = np.random.default_rng(0)
 LIMIT = 10**7
@@ -63,6 +71,80 @@ def test_axes_have_the_names_of_the_file(
     view = np.load(tmp_path / VIEW)
     expected = np.moveaxis(pixels, axes.index("C"), -1) if "C" in axes else pixels
     np.testing.assert_array_equal(view, expected)
+
+
+@pytest.mark.parametrize("name", ["head.nii.gz", "head.nii", "grid.mrc"])
+def test_files_of_scanners_and_microscopes_come_back_as_they_were(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    pixels = np.hypot(100 + rng.normal(0, 9, (3, 40, 48)), rng.normal(0, 9, (3, 40, 48)))
+    if name.endswith(".mrc"):
+        mrcfile.write(path, pixels.astype(np.float32))
+    else:
+        nibabel.save(nibabel.Nifti1Image(pixels.astype(np.float32).T, np.eye(4)), path)
+    info = look(path)["info"]
+    assert [axis["size"] for axis in info["others"]] == [3]
+    made = denoise(path, tmp_path / "run", settings={"noise": "rician"})
+    assert made["file"] == name.replace(".", "-denoised.", 1)
+    assert made["noise"]["kind"] == "rician"
+    again = read_image(tmp_path / "run" / made["file"])
+    assert again.pixels.shape == read_image(path).pixels.shape
+    assert (
+        cli_makes(path, "--quality", "preview", "--noise", "rician")
+        == (tmp_path / "run" / made["file"]).read_bytes()
+    )
+
+
+@pytest.mark.parametrize("name", ["shot.dng", "shot.tif"])
+def test_a_mosaic_becomes_a_dng_and_is_shown_developed(tmp_path: Path, name: str) -> None:
+    sensor = Sensor(peak=300)
+    noisy, _ = sensor.expose(np.tile(np.linspace(0.05, 0.6, 96)[:, None], (64, 1, 3)).copy())
+    path = tmp_path / name
+    path.write_bytes(dng(noisy, sensor))
+    found = look(path)
+    path, info = found["path"], found["info"]
+    assert path.name == "shot.dng"  # named as what it is
+    assert info["mosaic"] == "raw mosaic RGGB"
+    assert info["noise"]["kind"] == "poisson-gaussian"
+    view = np.load(tmp_path / VIEW)
+    assert view.shape == (*noisy.shape, 3)
+    assert view.dtype == np.uint8
+    given = {"noise": info["noise"], "sigma": info["noise"]["sigma"]}
+    made = denoise(path, tmp_path / "run", **given)
+    assert made["file"] == "shot-denoised.dng"
+    expected = read_image(tmp_path / "run" / made["file"]).pixels
+    assert expected.dtype == noisy.dtype
+    assert np.std(expected.astype(float) - noisy) > 10
+    assert cli_makes(path, "--quality", "preview") == (tmp_path / "run" / made["file"]).read_bytes()
+    shown = np.load(tmp_path / "run" / "result-0.npy")
+    assert shown.shape == view.shape
+    assert made["panels"][0]["removed"] > 0
+    for wrong in ({"noise": "white"}, {"method": "bm3d"}, {"chroma_strength": 2.0}):
+        with pytest.raises(ValueError, match=r"^[A-Z][^-]+[.]$"):  # no words of the command line
+            denoise(path, tmp_path / "wrong", settings=wrong, **given)
+
+
+def test_raw_files_have_limits_and_damaged_ones_are_told(tmp_path: Path) -> None:
+    sensor = Sensor(peak=300)
+    whole = dng(sensor.expose(np.full((96, 96, 3), 0.3))[0], sensor)
+    path = tmp_path / "a.dng"
+    path.write_bytes(whole)
+    with pytest.raises(FileError, match=r"more than the 0 MB of pixels"):
+        tasks.look(path, tmp_path, 96 * 96 * 2 - 1, reporter())
+    for length in (len(whole) // 2, len(whole) - 9, 200):
+        path.write_bytes(whole[:length])
+        with pytest.raises(FileError, match=r"^[^\n]+$"):
+            tasks.look(path, tmp_path, LIMIT, reporter())
+
+
+def cli_makes(path: Path, *options: str) -> bytes:
+    """Return what the command line makes of a file, with the same name."""
+    out = path.parent / "cli"
+    done = CliRunner().invoke(cli.app, ["denoise", str(path), "-o", f"{out}/", *options])
+    assert done.exit_code == 0, done.stderr
+    (made,) = out.iterdir()
+    return made.read_bytes()
 
 
 def test_all_of_a_stack_is_done(tmp_path: Path) -> None:
@@ -130,6 +212,23 @@ def test_what_unpacks_to_too_much_is_refused_before_it_is(tmp_path: Path, ending
     place = {"at": (), "looking": None, "sigma": 1.0}
     with pytest.raises(FileError, match=r"more than the 0 MB of pixels"):
         tasks.denoise(path, place, tmp_path, Settings().as_json(), 1, 199_999, reporter())
+
+
+def test_methods_that_found_no_noise_are_told_of(tmp_path: Path) -> None:
+    path, folder = tmp_path / "coarse.png", tmp_path / "run"
+    noise = np.random.default_rng(7).normal(0, 60, (128, 128))
+    smooth = scipy.ndimage.gaussian_filter(noise, 1.6)
+    write_image(path, np.clip(np.rint(120 + smooth), 0, 255).astype(np.uint8) // 24 * 24)
+    look(path)
+    folder.mkdir()
+    names = ["denoise", "nlm"]
+    asked = Settings.of({"quality": "preview"}).as_json()
+    told = tasks.compare(path, tmp_path, None, names, (), folder, asked, 1, LIMIT, reporter())
+    assert told["panels"][1]["removed"] == 0
+    (doubt,) = told["warnings"]
+    assert doubt["text"].startswith("Non-local means knows white noise only, found none")
+    assert "--" not in doubt["text"]
+    assert doubt["try"] == ["white"]
 
 
 def test_the_part_that_is_looked_at() -> None:

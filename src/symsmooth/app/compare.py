@@ -17,6 +17,7 @@ from .noise_report import value_range
 
 if TYPE_CHECKING:
     from ..io import ImageFile
+    from ..io.stacks import Stack
     from ..methods import Method
     from ..noise import NoiseEstimator
     from ..reports.compare import Result
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 FAVOURITES = ("denoise", "gsf", "bm3d", "nlm")  # compared if nothing is asked for
 # Fractions at which things begin, for the progress callback: methods, the page, a method after its warm-up.
 _LOOKING, _DRAWING, _WARM_UP_TIME = 0.03, 0.85, 0.1
+_ENDINGS = (".html", ".htm")
 _WARM_UP = 96  # sides of what a method sees before its time is taken
 
 
@@ -37,25 +39,28 @@ class MethodChoice:
 
 
 def check_target(out: Path, overwrite: bool) -> None:
-    """Refuse what cannot be written, before any jobs."""
+    """Refuse what cannot be written, before any work; a missing folder is made with the page."""
     if out.is_dir():
         raise UsageError(f"--out {out} is a folder; give a file such as {out / 'report.html'}")
+    if out.suffix.lower() not in _ENDINGS:
+        raise UsageError(f"--out {out}: is a web page; name it {out.with_suffix('.html')}")
     if out.exists() and not overwrite:
         raise UsageError(f"{out} exists; give --overwrite or another --out")
-    if not out.parent.is_dir():
-        raise UsageError(f"--out {out}: there is no folder {out.parent}")
+    first = next(each for each in (out.parent, *out.parent.parents) if each.exists())
+    if not first.is_dir():
+        raise UsageError(f"--out {out}: {first} is a file, not a folder")
 
 
-def open_picture(path: Path, channel_axis: jobs.ChannelAxis, piece: int | None) -> tuple[Any, str]:
+def open_picture(
+    path: Path, channel_axis: jobs.ChannelAxis, piece: Sequence[int] | None
+) -> tuple[Any, str]:
     """Return one picture, channels last, and which part of the file it is."""
     from ..io import FileError
     from ..io.stacks import cut
 
     image: ImageFile = jobs.open_file(path, channel_axis)[0]
     stack = cut(image, "none")
-    number = len(stack) // 2 if piece is None else piece
-    if not 0 <= number < len(stack):
-        raise FileError(f"{path}: has no slice {number}; it has {len(stack)}, counted from 0")
+    number, part = _find_slice(path, image, stack, piece)
     import numpy as np
 
     pixels = image.pixels[stack.pieces[number]]
@@ -66,8 +71,52 @@ def open_picture(path: Path, channel_axis: jobs.ChannelAxis, piece: int | None) 
         raise FileError(
             f"{path}: has no usable pixel: all are masked, not finite or just true and false"
         )
-    part = f", slice {number} of {len(stack)}" if len(stack) > 1 else ""
     return pixels, part
+
+
+def _find_slice(
+    path: Path, image: ImageFile, stack: Stack, piece: Sequence[int] | None
+) -> tuple[int, str]:
+    """Return the number of a slice, the middle one if none is asked for, and its place in words."""
+    from ..io import FileError
+
+    if len(stack) == 1 and piece is None:
+        return 0, ""
+    others = [
+        (image.axes[axis], image.pixels.shape[axis])
+        for axis, index in enumerate(stack.pieces[0])
+        if not isinstance(index, slice)
+    ]
+    sizes = [size for _, size in others]
+    if piece is None:
+        at: Sequence[int] = [size // 2 for size in sizes]
+    elif len(piece) == 1:  # counted through all of them
+        if not 0 <= piece[0] < len(stack):
+            raise FileError(f"{path}: has no slice {piece[0]}; it has {len(stack)}, counted from 0")
+        at = _unravel(piece[0], sizes)
+    else:
+        at = piece
+    if len(at) != len(sizes) or not all(0 <= i < n for i, n in zip(at, sizes, strict=True)):
+        has = " x ".join(f"{size} ({name})" for name, size in others) or "one picture only"
+        raise FileError(
+            f"{path}: has no slice {','.join(map(str, at))}; it has {has}, counted from 0"
+        )
+    number = 0
+    for index, size in zip(at, sizes, strict=True):
+        number = number * size + index
+    if len(sizes) < 2 or len(stack) == 1:
+        return number, f", slice {number} of {len(stack)}, from 0" if len(stack) > 1 else ""
+    places = [f"{name} {i} of {n}" for (name, n), i in zip(others, at, strict=True)]
+    return number, f", slice {', '.join(places)}, from 0"
+
+
+def _unravel(number: int, sizes: Sequence[int]) -> list[int]:
+    """Return the place of a slice along each axis, the last one counted fastest."""
+    at = []
+    for size in reversed(sizes):
+        number, index = divmod(number, size)
+        at.append(index)
+    return at[::-1]
 
 
 def describe(path: Path, pixels: Any, part: str) -> str:
@@ -86,7 +135,7 @@ class CompareJob:
     reference: Path | None = None  # the picture without noise
     sigma: float | None = None
     channel_axis: jobs.ChannelAxis = "auto"
-    piece: int | None = None  # which slice of a stack
+    piece: Sequence[int] | None = None  # which slice of a stack: its number, or one for each axis
     workers: int | None = None
     seed: int = 0
 
@@ -118,10 +167,39 @@ def compare(job: CompareJob, progress: Progress | None = None) -> jobs.Page:
     if job.reference is not None:
         facts["Reference"] = job.reference.name
     peak = peak_of(pixels if clean is None else clean)
-    page = Comparison(job.source.name, pixels, words.level, peak, results, clean, facts)
+    unchanged = [
+        made.label
+        for each, made in zip(job.choices, results, strict=True)
+        if each.method.removes_noise
+        and not each.method.takes_noise
+        and _is_same(made.image, pixels)
+    ]
+    doubts = question_unchanged(unchanged, words.level)
+    page = Comparison(
+        job.source.name, pixels, words.level, peak, results, clean, facts, doubts=doubts
+    )
     text = compare_page(page, part_of(progress, _DRAWING, 1.0, "page: "))
     report(1.0, "done")
-    return jobs.Page(text, question_sigma(job.source, pixels, job.sigma))
+    questions = [f"{job.source}: {doubt}" for doubt in doubts]
+    return jobs.Page(text, [*question_sigma(job.source, pixels, job.sigma), *questions])
+
+
+def _is_same(image: Any, pixels: Any) -> bool:
+    """Whether nothing was changed; missing pixels are none."""
+    import numpy as np
+
+    return np.array_equal(image, pixels, equal_nan=pixels.dtype.kind == "f")
+
+
+def question_unchanged(labels: Sequence[str], level: float) -> list[str]:
+    """Return what to do about methods for white noise that changed nothing where there is noise."""
+    if not labels or not level:
+        return []
+    names = " and ".join(filter(None, [", ".join(labels[:-1]), labels[-1]]))
+    know = "knows white noise only, found none and" if len(labels) == 1 else (
+        "know white noise only, found none and"
+    )  # fmt: skip
+    return [f"{names} {know} changed nothing; give its level, such as --sigma {level:.3g}"]
 
 
 def _open_pictures(job: CompareJob) -> tuple[Any, Any, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,7 @@ class ExplainJob:
     source: Path
     sigma: float | None = None
     channel_axis: jobs.ChannelAxis = "auto"
-    piece: int | None = None  # which slice of a stack
+    piece: Sequence[int] | None = None  # which slice of a stack: its number, or one for each axis
     side: int = 384  # pixels: it learns from the busiest part of that size
     workers: int | None = None
     seed: int = 0

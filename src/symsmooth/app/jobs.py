@@ -162,9 +162,10 @@ class Page:
     warnings: Sequence[str] = ()
 
     def save(self, out: Path) -> None:
-        """Write the page; it appears whole or not at all."""
+        """Write the page, and its folder if there is none; it appears whole or not at all."""
         from ..io import atomic_write
 
+        out.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(out) as handle:
             handle.write(self.text.encode("utf-8"))
 
@@ -306,10 +307,12 @@ def apply(
     method = job.method
     taken = {name: value for name, value in shared.items() if name in method.accepts}
     arguments: dict[str, Any] = {**taken, **job.options, **method.noise_arguments(noise)}
-    if method.fit is None or not method.reports:
+    if method.fit is None or not (method.reports or method.reports_if_used):
         return method.function(pixels, **arguments), {}
     result = method.fit(pixels, **arguments)
-    return result.image, {name: _plain(getattr(result, name)) for name in method.reports}
+    learned = {name: _plain(getattr(result, name)) for name in method.reports}
+    used = {name: _plain(getattr(result, name)) for name in method.reports_if_used}
+    return result.image, learned | {name: value for name, value in used.items() if value}
 
 
 def _plain(value: Any) -> object:

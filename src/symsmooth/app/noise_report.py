@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .noise_kinds import WORDS
+
 if TYPE_CHECKING:
     from ..noise import NoiseModel
 
@@ -84,16 +86,16 @@ def _kind_and_level(model: Any, pixels: Any) -> tuple[str, float, dict[str, obje
     if model.kind == "correlated":
         levels = np.sqrt(model.variances.mean(axis=(1, 2)))
         more = {"levels": levels.tolist(), "coarseness": float(coarseness(model.variances))}
-        return "coarse (correlated)", float(model.sigma), more
+        return f"{WORDS[model.kind]} (correlated)", float(model.sigma), more
     if model.kind == "poisson-gaussian":
         middle = float(np.median(pixels[np.isfinite(pixels)]))
         line = np.array(model.gain) * middle + np.array(model.offset)
         more = {"gain": list(map(float, model.gain)), "offset": list(map(float, model.offset))}
-        return "photon (Poisson)", float(np.sqrt(np.maximum(line, 0.0).mean())), more
+        return f"{WORDS[model.kind]} (Poisson)", float(np.sqrt(np.maximum(line, 0.0).mean())), more
     if model.kind == "uneven":
         level = float(np.sqrt(np.mean(np.square(model.levels, dtype=np.float64))))
-        return "white", level, {"levels": model.levels.tolist()}
-    return "Rician" if model.kind == "rician" else "white", float(model.sigma), {}
+        return WORDS["gaussian"], level, {"levels": model.levels.tolist()}
+    return WORDS["rician" if model.kind == "rician" else "gaussian"], float(model.sigma), {}
 
 
 def _line(model: Any) -> str:

@@ -49,7 +49,7 @@ def denoise_raw_file(
     check_writable(target, image if as_dng else _developed_like(image))
     done = _denoise(image, job, part_of(progress, 0.0, _WRITING))
     note = f"symsmooth {__version__}: raw, {done.noise.words}"
-    written = done.image if as_dng else _develop(done.image, job.linear)
+    written = done.image if as_dng else develop(done.image, job.linear)
     write_checked(target, [written], note)
     if progress is not None:
         progress(1.0, "done")
@@ -72,16 +72,22 @@ def denoise_raw_file(
 def raw_noise(file: OpenFile) -> tuple[ImageFile, NoiseDescription]:
     """Say what noise a raw file has."""
     from ..io.files import read_opened
-    from ..raw.denoise import estimate_raw_noise
 
     image = read_opened(file)[0]
+    return image, describe_raw_noise(find_raw_noise(image), image)
+
+
+def find_raw_noise(image: ImageFile) -> NoiseModel:
+    """Return the noise of a raw image: of a mosaic, the law of its sensor."""
     info: RawInfo = image.details["raw"]
     pixels = image.pixels[info.area]
     if info.pattern is None:
         from ..noise import estimate_noise
 
-        return image, _describe(estimate_noise(pixels, channel_axis=-1), image)
-    return image, _describe(estimate_raw_noise(pixels, info.pattern, info.black, info.white), image)
+        return estimate_noise(pixels, channel_axis=-1)
+    from ..raw.denoise import estimate_raw_noise
+
+    return estimate_raw_noise(pixels, info.pattern, info.black, info.white)
 
 
 @dataclass(frozen=True)
@@ -121,10 +127,10 @@ def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> _D
         learned = {"hot_pixels": found.n_defects} if found.n_defects else {}
     denoised = image.pixels.copy()
     denoised[info.area] = result
-    return _Done(replace(image, pixels=denoised), _describe(model, image), learned)
+    return _Done(replace(image, pixels=denoised), describe_raw_noise(model, image), learned)
 
 
-def _describe(model: NoiseModel, image: ImageFile) -> NoiseDescription:
+def describe_raw_noise(model: NoiseModel, image: ImageFile) -> NoiseDescription:
     """Say in words what noise a mosaic has; a sensor's law is about the light above its black."""
     info: RawInfo = image.details["raw"]
     black = float(info.black.mean())
@@ -133,7 +139,7 @@ def _describe(model: NoiseModel, image: ImageFile) -> NoiseDescription:
     return describe(model, sample, info.white - black, given=False, assumed=False)
 
 
-def _develop(image: ImageFile, linear: bool) -> ImageFile:
+def develop(image: ImageFile, linear: bool = False) -> ImageFile:
     """Return the developed picture of a raw image, by way of a DNG in memory."""
     from ..io import ImageFile
     from ..io.formats import module_of

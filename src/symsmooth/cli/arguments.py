@@ -67,11 +67,18 @@ Axis = Annotated[str, typer.Option(help="Axis of the channels, none, or auto: as
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print what was decided, and why.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
-Page = Annotated[Path, typer.Option("-o", "--out", metavar="PAGE", help="HTML file to write.")]
+Page = Annotated[Path, typer.Option("-o", "--out", metavar="PAGE", help="Page to write, .html.")]
 Sigma = Annotated[
     float | None, typer.Option(help="Noise level in the image's units; by default estimated.")
 ]
-Slice = Annotated[int | None, typer.Option("--slice", help="Which of a stack; else the middle.")]
+Slice = Annotated[
+    str,
+    typer.Option(
+        "--slice",
+        metavar="N|T,Z",
+        help="Which slice of a stack, from 0: 7, or 2,5 for one per axis; by default the middle.",
+    ),
+]
 Workers = Annotated[
     int | None, typer.Option(min=1, help="Number of threads; by default one per core.")
 ]

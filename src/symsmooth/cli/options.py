@@ -116,6 +116,18 @@ def parse_region(text: str) -> Region | None:
     return x, y, width, height
 
 
+def parse_slice(text: str) -> tuple[int, ...] | None:
+    """Return the number of a slice, or one number for each axis; None if nothing was given."""
+    if not text:
+        return None
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(
+            f"--slice must be a number such as 7, or one for each axis such as 2,5, got {text!r}"
+        ) from None
+
+
 def parse_channel_axis(text: str) -> ChannelAxis:
     """Return an axis, None for "none", or "auto"."""
     if text == "auto":

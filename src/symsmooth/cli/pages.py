@@ -18,7 +18,7 @@ from ..app.run import run
 from .arguments import Axis, OneFile, Overwrite, Page, Seed, Sigma, Slice, Workers, check_sigma
 from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
 from .method_options import complete_methods
-from .options import parse_channel_axis, parse_methods
+from .options import parse_channel_axis, parse_methods, parse_slice
 
 DEMO_FOLDER = Path("symsmooth-demo")
 
@@ -63,7 +63,7 @@ def compare(
     ] = "",
     sigma: Sigma = None,
     channel_axis: Axis = "auto",
-    piece: Slice = None,
+    piece: Slice = "",
     workers: Workers = None,
     seed: Seed = 0,
     overwrite: Overwrite = False,
@@ -71,9 +71,9 @@ def compare(
     """Compare methods on a picture: one HTML file with divider, zoom, method noise and numbers."""
     with _writing_a_page(out, sigma, overwrite):
         asked = parse_methods(methods)
-        axis = parse_channel_axis(channel_axis)
+        axis, at = parse_channel_axis(channel_axis), parse_slice(piece)
         with progress_bar(source.name, sys.stderr.isatty()) as bar:
-            job = CompareJob(source, asked, reference, sigma, axis, piece, workers, seed)
+            job = CompareJob(source, asked, reference, sigma, axis, at, workers, seed)
             page = run(job, bar)
         _save(page, out)
 
@@ -89,7 +89,7 @@ def explain(
         ),
     ] = 384,
     channel_axis: Axis = "auto",
-    piece: Slice = None,
+    piece: Slice = "",
     workers: Workers = None,
     seed: Seed = 0,
     overwrite: Overwrite = False,
@@ -99,9 +99,9 @@ def explain(
 
     with _writing_a_page(out, sigma, overwrite):
         require_matplotlib()
-        axis = parse_channel_axis(channel_axis)
+        axis, at = parse_channel_axis(channel_axis), parse_slice(piece)
         with progress_bar(source.name, sys.stderr.isatty()) as bar:
-            page = run(ExplainJob(source, sigma, axis, piece, side, workers, seed), bar)
+            page = run(ExplainJob(source, sigma, axis, at, side, workers, seed), bar)
         _save(page, out)
 
 

@@ -170,6 +170,8 @@ def one_line(error: BaseException) -> str:
     """Return an exception's message on one line, or its name if it has none."""
     if isinstance(error, KeyError):
         return f"{error} is missing or unknown"
+    if type(error).__name__ == "UnidentifiedImageError":  # Pillow's: it says which handle it had
+        return "it is damaged at its beginning"
     return " ".join(str(error).split()) or type(error).__name__
 
 

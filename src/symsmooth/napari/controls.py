@@ -19,6 +19,7 @@ from magicgui.widgets import (
 )
 from qtpy.QtWidgets import QSizePolicy
 
+from ..app.noise_kinds import NOISE_KINDS
 from ..gsfw.presets import PRESETS
 from .axes import CHOICES, Role, guess_roles
 from .layers import full_shape
@@ -26,9 +27,9 @@ from .run import NoiseChoice
 
 _SMALLEST, _LARGEST = 0.2, 3.0  # strength: below, hardly anything is removed; above, all detail is
 _QUALITY = "How much time to spend: preview is the fastest, best the slowest."
-_NOISE = (
-    "automatic: as the pixels say. white: the same everywhere. photon: grows with brightness. "
-    "coarse: grains larger than a pixel. from a rectangle: measured on flat ground that you mark."
+_NOISE = "\n".join(
+    [f"{kind.word}: {kind.about}" for kind in NOISE_KINDS]
+    + ["from a rectangle: Measured on flat ground that you mark."]
 )
 _STRENGTH = "Above 1 for a smoother picture, below 1 for more detail."
 _LEVEL = "Standard deviation of the noise in the units of the pixels; 0 to have it estimated."

@@ -9,23 +9,18 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..app.noise_kinds import NOISE_KINDS
 from ..app.noise_report import NoiseDescription, describe, find_warnings, value_range
 from ..core.image import Array, Picture, open_image
 from ..core.parallel import Progress, part_of, stop_when
 from ..gsfw.denoise import DenoiseResult, fit_denoise
 from ..gsfw.presets import Quality
 from ..noise import NoiseEstimator, NoiseModel, resolve
-from ..noise.models import NoiseName
 from .layers import Region, Source
 
-NoiseChoice = Literal["automatic", "white", "photon", "coarse", "from a rectangle"]
+NoiseChoice = Literal["automatic", "white", "photon", "coarse", "Rician", "from a rectangle"]
 
-_NAMES: dict[NoiseChoice, NoiseName] = {
-    "automatic": "auto",
-    "white": "gaussian",
-    "photon": "poisson-gaussian",
-    "coarse": "correlated",
-}
+_NAMES: dict[str, Any] = {kind.word: kind.name for kind in NOISE_KINDS}
 _MAX_ESTIMATES = 8  # pieces from which the level of white noise is taken
 _SEED = 0  # as the command line has it: the same pixels give the same bits in both
 _IN_WORDS_OF_THE_WIDGET = {

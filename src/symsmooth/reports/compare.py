@@ -44,6 +44,7 @@ class Comparison:
     reference: Array | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
     shown: Range | None = None  # what is black and what is white, if not for the page to choose
+    doubts: Sequence[str] = ()
     timing: str = "this run on this machine, after a small part was done to warm up"
 
 
@@ -66,14 +67,14 @@ def compare_page(found: Comparison, progress: Progress | None = None) -> str:
     facts = {
         **found.facts,
         "Brightness": str(shown),
-        "Method noise": f"noisy minus denoised; black and white are {_NOISE_RANGE:g}σ",
+        "Removed": f"noisy minus denoised; black and white are {_NOISE_RANGE:g}σ",
         "Pictures": told,
     }
     listed = [[element("dt", name), element("dd", text)] for name, text in facts.items()]
     sections = [
-        Section("pictures", "Look", pictures),
+        Section("pictures", "Pictures", pictures),
         Section("numbers", "Numbers", numbers),
-        Section("noise", "What was removed", _noise_plots(found)),
+        Section("noise", "Is it noise that was removed?", _noise_plots(found)),
         Section("run", "How it was made", element("dl", listed, class_="facts")),
     ]
     return page(f"{found.name}, denoised", _lead(found), sections, foot=_foot())
@@ -91,15 +92,17 @@ def _lead(found: Comparison) -> Child:
         best = max(scores, key=scores.__getitem__)
         gain = scores[best] - psnr(found.noisy, found.reference, found.peak)
         if np.isfinite(gain):
-            headline = f"{best} comes closest: {gain:.1f} dB above the noisy picture"
+            headline = (
+                f"{best} comes closest: {gain:.1f}\N{NO-BREAK SPACE}dB above the noisy picture"
+            )
     return [
         element("p", headline, class_="headline"),
         element(
             "p",
-            "Drag the divider, or move it with the arrow keys; click a picture or press + to zoom: all "
-            "pictures move together. A good method removes noise and nothing else: no edge or texture "
-            "should be seen in the method noise.",
+            "Drag the divider; click a picture to zoom, all move together. A good method removes noise "
+            "and nothing else: in what was removed no edge or texture should be seen.",
         ),
+        [element("p", f"{each[0].upper()}{each[1:]}.", class_="callout") for each in found.doubts],
     ]
 
 
@@ -160,12 +163,12 @@ def _strip(
     panels = [Panel(*each) for each in zip(labels, uris, notes, strict=True)]
     panels = [panels[0], *panels[2:], panels[1]] if found.reference is not None else panels
     below = [
-        Panel(f"{result.label}: removed", uri, f"std {_removed(found, result):.3g}")
+        Panel(f"{result.label}: removed", uri, f"σ {_removed(found, result):.3g}")
         for result, uri in zip(found.results, noise_uris, strict=True)
     ]
     ratio = noisy.shape[1] / noisy.shape[0]
     return strip(
-        title, panels, below=below, below_title="Method noise: what was removed" if below else "",
+        title, panels, below=below, below_title="What was removed" if below else "",
         ratio=float(np.clip(ratio, 0.4, 3.0)), large=True,
     ), told  # fmt: skip
 
@@ -187,25 +190,28 @@ def _difference(found: Comparison, result: Result) -> Array:
 
 def _table(found: Comparison) -> Table:
     clean, peak = found.reference, found.peak
-    head = ["method", "time, s", "noise assumed"]
     scored = ["PSNR, dB", "SSIM"] if clean is not None else []
+    more = ["chosen"] if any(result.parameters for result in found.results) else []
     rows: list[Row] = []
 
     def scores(image: Array) -> Row:
         return [] if clean is None else [psnr(image, clean, peak), _score(ssim(image, clean, peak))]
 
     if clean is not None:
-        rows.append(["noisy", None, None, *scores(found.noisy), None, ""])
+        rows.append(["noisy", *scores(found.noisy), None, None, None, *([""] if more else [])])
     for result in found.results:
         told = [f"{name} {_plain(value)}" for name, value in result.parameters.items()]
         removed = f"{_removed(found, result):.4g}"
-        row: Row = [result.label, result.seconds, result.sigma, *scores(result.image)]
-        rows.append([*row, removed, ", ".join(told)])
+        row: Row = [result.label, *scores(result.image), result.seconds, result.sigma]
+        rows.append([*row, removed, *([", ".join(told)] if more else [])])
     note = f"Time: {found.timing}."
     if clean is not None:
         note += f" PSNR and SSIM for a peak of {peak:.6g}."
-    caption = f"{found.name}: noise {found.sigma:.4g}, estimated or given"
-    return Table(caption, [*head, *scored, "removed (std)", "parameters"], rows, note=note)
+    note += (
+        f" Removed: standard deviation of what a method took away; the noise has {found.sigma:.4g}."
+    )
+    head = ["method", *scored, "time, s", "noise assumed", "removed", *more]
+    return Table(found.name, head, rows, note=note)
 
 
 def _score(value: float | None) -> str:
@@ -231,21 +237,21 @@ def _noise_plots(found: Comparison) -> Child:
         frequencies, power = radial_spectrum(removed)
         spectra.append(Series(result.label, frequencies.tolist(), power.tolist(), "faint"))
     plots = [
-        Plot("Histogram of the method noise", "what was removed, in σ", "density",
+        Plot("Histogram of what was removed", "what was removed, in σ", "density",
              [*counts, Series("noise", middle.tolist(), normal.tolist(), "dashed", 10)]),
-        Plot("Spectrum of the method noise", "frequency, cycles a pixel", "power, in σ²",
+        Plot("Spectrum of what was removed", "frequency, cycles a pixel", "power, in σ²",
              spectra, across=[(1.0, "white noise")]),
     ]  # fmt: skip
     try:
-        drawn = [plot.to_svg() for plot in plots]
+        drawn = [plot.to_figure() for plot in plots]
     except MissingMatplotlib as error:
         return element("p", f"No plots here: {error}.")
     return [
         element(
             "p",
-            "Left: the noise is a bell of width σ; a narrower curve means that noise was left, heavy "
-            "tails that structure was taken. Right: white noise has the same power at all frequencies; "
-            "a dip at low ones is what the method could not tell from the picture.",
+            "Histogram: noise is a bell of width σ; a narrower curve means that noise was left, heavy "
+            "tails that structure was taken. Spectrum: white noise has the same power at all "
+            "frequencies; a dip at low ones is noise that a method could not tell from the picture.",
         ),
         element("div", drawn, class_="plots"),
     ]
@@ -284,6 +290,6 @@ def radial_spectrum(noise: Array) -> tuple[Array, Array]:
 def _foot() -> Child:
     return element(
         "p",
-        "Pictures: click or press + to zoom, drag or use the arrows to move, 0 to reset. This page is "
-        "one file and asks for nothing from the network.",
+        "Keys on a picture: + and - zoom, arrows move, 0 shows all of it. "
+        "This page is one file and asks for nothing from the network.",
     )

@@ -215,7 +215,7 @@ def _places(guide: Float, popularity: Float) -> dict[str, tuple[int, int]]:
         "An edge": spread / (1.0 + weak / max(float(weak.mean()), 1e-12)),
         "A texture": weak,
         "Plain ground": -strong,
-        "A patch few are like": -popularity,
+        "A rare patch": -popularity,
     }
     taken = np.zeros(guide.shape[:2], bool)
     sizes: tuple[int, ...] = guide.shape[:2]

@@ -29,7 +29,7 @@ from .explain import H_S, PATCH, WEAK, Learned, Neighbours
 from .markup import Child, Html
 
 _RADIUS = 30  # pixels around a patch that are shown: 3 h_s, where the soft window ends
-_SHOWN_FRIENDS = 8
+_SHOWN_NEIGHBOURS = 6
 _CONTEXT = 4  # pixels shown on each side of a neighbour
 
 
@@ -47,13 +47,11 @@ def explain_page(name: str, learned: Learned, facts: Mapping[str, str]) -> str:
     }
     listed = [[element("dt", key), element("dd", prose(text))] for key, text in facts.items()]
     sections = [
-        Section("clusters", "Clusters over the picture", _clusters(learned, shown)),
-        Section(
-            "neighbours", "Weak neighbours and good neighbours", _all_neighbours(learned, shown)
-        ),
-        Section("k", "How many clusters: delta(k) = 1", _search(learned.result)),
-        Section("lambda", "How much of the noisy picture: SURE", _sure(learned.result)),
-        Section("result", "What comes out", _outcome(learned, shown)),
+        Section("result", "From noisy to denoised", _outcome(learned, shown)),
+        Section("clusters", "Clusters of similar patches", _clusters(learned, shown)),
+        Section("neighbours", "Good and weak neighbours", _all_neighbours(learned, shown)),
+        Section("k", "How many clusters", _search(learned.result)),
+        Section("lambda", "How much of the noisy picture", _sure(learned.result)),
         Section("run", "How it was made", element("dl", listed, class_="facts")),
     ]
     return page(f"What the mixture learned from {name}", _lead(learned), sections, foot=_foot())
@@ -65,14 +63,14 @@ def _lead(learned: Learned) -> Child:
     return [
         element(
             "p",
-            f"{n:,} patches, {result.refined_clusters:,} clusters: similar patches share what they know",
+            f"{n:,} patches in {result.refined_clusters:,} clusters: similar patches share what they know",
             class_="headline",
         ),
         element(
             "p",
-            "A smoothing filter lets every patch vote for every other. The paper's insight: dividing a "
-            "patch's votes by how popular it is (normalising columns before rows) is one step of learning "
-            "a mixture of Gaussians. GSF goes on learning, with far fewer clusters than patches.",
+            "How GSF, the method of the paper below, denoises this picture. A pixel is averaged with "
+            "those whose surroundings, a patch, look alike: similar patches are gathered in clusters, "
+            "and each pixel asks the clusters that its patch belongs to.",
         ),
     ]
 
@@ -81,12 +79,10 @@ def _clusters(learned: Learned, shown: Range) -> Child:
     crowd, charge = np.log(np.maximum(learned.crowd, 1.0)), learned.in_charge
     panels = [
         Panel("noisy", webp_uri(shown(learned.noisy)), f"σ {learned.result.sigma:.3g}"),
-        Panel("clusters", webp_uri(np.clip(learned.clusters, 0, 1)), "hue by place and brightness"),
-        Panel(
-            "their means", webp_uri(shown(learned.appearance)), "what a pixel's clusters look like"
-        ),
-        Panel("clusters in charge", webp_uri(_heat(charge)), f"{_span(charge)} (bright: many)"),
-        Panel("company", webp_uri(_heat(crowd)), f"{_span(learned.crowd)} pixels a cluster"),
+        Panel("clusters", webp_uri(np.clip(learned.clusters, 0, 1)), "one hue each"),
+        Panel("their means", webp_uri(shown(learned.appearance)), "what clusters look like"),
+        Panel("clusters a pixel", webp_uri(_heat(charge)), f"{_span(charge)}, bright: many"),
+        Panel("pixels a cluster", webp_uri(_heat(crowd)), _span(learned.crowd)),
         Panel(
             "popularity",
             webp_uri(_heat(learned.popularity)),
@@ -97,20 +93,11 @@ def _clusters(learned: Learned, shown: Range) -> Child:
     return [
         element(
             "p",
-            "Every cluster is coloured by where it lies and how bright its mean patch is, and a pixel "
-            "mixes the colours of the clusters that answer for it: colours flow over plain ground, where "
-            "many clusters share the work, and break where the picture does.",
+            "A pixel has the mixed colours of its clusters: colours flow over plain ground, where many "
+            "clusters share the work, and break where the picture does. Popularity, the column sum of "
+            "W, is how much a patch is like others; normalisation divides by it.",
         ),
-        element(
-            "p",
-            "Clusters in charge: the number of clusters a pixel listens to (exp of the entropy of γ). "
-            "Company: how many pixels these clusters hold. Popularity: the column sum of W, by which "
-            "normalisation divides.",
-            class_="note",
-        ),
-        strip(
-            "What was learned", panels, ratio=float(np.clip(width / height, 0.4, 3.0)), large=True
-        ),
+        strip("What was learned", panels, ratio=float(np.clip(width / height, 0.4, 3.0))),
     ]
 
 
@@ -118,42 +105,39 @@ def _all_neighbours(learned: Learned, shown: Range) -> Child:
     rows: list[Row] = [
         [
             each.what,
-            _effective(each.before),
-            _effective(each.after),
-            f"{100 * each.weak_before:.0f} %",
-            f"{100 * each.weak_after:.0f} %",
+            f"{_effective(each.before):.0f} → {_effective(each.after):.0f}",
+            f"{100 * each.weak_before:.0f} % → {100 * each.weak_after:.0f} %",
         ]
         for each in learned.neighbours
     ]
     table = Table(
-        "The vote before and after normalisation",
-        ["patch", "neighbours before", "after", "weak neighbours' share before", "after"],
+        "Before → after normalisation",
+        ["patch", "neighbours", "weak ones' share"],
         rows,
-        digits=0,
         note=f"Neighbours: exp of the entropy of the weights. Weak: similarity W below {WEAK:g}.",
     )
     most = max(learned.neighbours, key=lambda each: each.weak_before - each.weak_after)
     lead = element(
         "p",
-        "An unusual patch has few good neighbours, but many popular patches are a little like it, and "
-        "together these weak neighbours can outvote the good ones, until each vote is divided "
-        "by its popularity.",
+        "Why clusters help: an unusual patch has few good neighbours, but many popular patches are a "
+        "little like it and together outvote the good ones. Normalisation, the first step of learning "
+        "clusters, divides each vote by its popularity.",
         f" Most so here: {most.what.lower()}, whose weak neighbours fall from "
         f"{100 * most.weak_before:.0f} % of the vote to {100 * most.weak_after:.0f} %."
         if most.weak_before > most.weak_after
         else None,
-        " On plain ground most are good neighbours already: there is little to win.",
     )
     return [
         lead,
         table.to_html(),
-        *(_neighbours(each, learned, shown) for each in learned.neighbours),
+        *(_neighbours(each, learned, is_open=each is most) for each in learned.neighbours),
     ]
 
 
-def _neighbours(each: Neighbours, learned: Learned, shown: Range) -> Html:
+def _neighbours(each: Neighbours, learned: Learned, *, is_open: bool) -> Html:
     """Return the neighbourhood, the weights, the best and worst neighbours, the clusters of one patch."""
     where = _around(each.place, _RADIUS, learned.noisy.shape)
+    shown = _contrast(learned.noisy[where])
     before, after = each.before[where], each.after[where]
     centre = (each.place[0] - where[0].start, each.place[1] - where[1].start)
     before, after = before.copy(), after.copy()
@@ -164,47 +148,47 @@ def _neighbours(each: Neighbours, learned: Learned, shown: Range) -> Html:
         Panel(
             "noisy", webp_uri(_marked(shown(learned.noisy[where]), centre)), "the patch is framed"
         ),
+        Panel("first pass", webp_uri(_marked(shown(learned.result.pilot[where]), centre)), ""),
         Panel(
-            "pilot", webp_uri(_marked(shown(learned.result.pilot[where]), centre)), "after pass 1"
+            "votes before", webp_uri(_heat(before, 0, most)), f"itself {100 * self_before:.1f} %"
         ),
-        Panel(
-            "before", webp_uri(_heat(before, 0, most)), f"D⁻¹W, itself {100 * self_before:.1f} %"
-        ),
-        Panel(
-            "after", webp_uri(_heat(after, 0, most)), f"normalised, itself {100 * self_after:.1f} %"
-        ),
+        Panel("votes after", webp_uri(_heat(after, 0, most)), f"itself {100 * self_after:.1f} %"),
         Panel("change", webp_uri(_change(after - before)), "orange lost, violet gained"),
     ]
     good, weak = _best_and_worst(each)
     body: list[Child] = [
-        element("h3", f"{each.what} (row {each.place[0]}, column {each.place[1]})"),
+        element(
+            "summary",
+            element("b", each.what),
+            element("span", f" row {each.place[0]}, column {each.place[1]}"),
+        ),
         strip("Who votes, and how much", panels),
         thumbnails(
-            "Good neighbours: the most weight afterwards (weight before → after)",
+            "Good neighbours: the most weight after (before → after)",
             [_neighbour(place, each, learned, shown) for place in good],
         ),
         thumbnails(
-            f"Weak neighbours (similarity below {WEAK:g}): those who lost most",
+            "Weak neighbours: those who lost most",
             [_neighbour(place, each, learned, shown) for place in weak],
         )
         if weak
         else None,
         thumbnails(
-            "Its clusters in GSF: mean patches and their share γ in the answer",
+            "Its clusters: mean patches and their share in the answer",
             [
                 Panel(f"{100 * share:.0f} %", webp_uri(shown(patch)), "")
                 for share, patch in each.clusters
             ],
         ),
     ]
-    return element("div", body, class_="item")
+    return element("details", body, class_="item", open=is_open)
 
 
 def _best_and_worst(each: Neighbours) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     gain = each.after - each.before
     after = each.after.copy()
     gain[each.place] = after[each.place] = 0.0
-    count = min(_SHOWN_FRIENDS, after.size - 1)
+    count = min(_SHOWN_NEIGHBOURS, after.size - 1)
 
     def first(scores: Array) -> list[tuple[int, int]]:
         order = np.argsort(-scores, axis=None)[:count]
@@ -238,11 +222,11 @@ def _search(result: GSFResult) -> Child:
     return [
         element(
             "p",
-            "delta(k) compares how far patches lie from the mean of their cluster with how far noise alone "
-            "would put them: above 1 there are too few clusters, below 1 too many, and secants find the "
-            f"crossing in {len(steps)} steps at k = {result.n_clusters:,}.",
+            "delta(k) is how far patches lie from the mean of their cluster, in units of what noise alone "
+            "would do: above 1 there are too few clusters, below 1 too many. "
+            f"Secants find 1 in {len(steps)} steps, at k = {result.n_clusters:,}.",
         ),
-        element("div", plot.to_svg(), class_="plots"),
+        element("div", plot.to_figure(), class_="plots"),
     ]
 
 
@@ -271,10 +255,11 @@ def _sure(result: GSFResult) -> Child:
     return [
         element(
             "p",
-            f"Stein's estimate tells the error without knowing the clean picture; it is least at {words}, "
-            f"where {100 * lowest:.1f} % of the noise's energy is left.",
+            "At last a little of the noisy picture may be blended in, λ of it. Stein's estimate (SURE) "
+            f"tells the error without the clean picture: it is least at {words}, where "
+            f"{100 * lowest:.1f} % of the noise's energy is left.",
         ),
-        element("div", plot.to_svg(), class_="plots"),
+        element("div", plot.to_figure(), class_="plots"),
     ]
 
 
@@ -283,24 +268,27 @@ def _outcome(learned: Learned, shown: Range) -> Child:
     noise = Range(-3 * result.sigma, 3 * result.sigma)
     removed = np.asarray(learned.noisy, np.float32) - np.asarray(result.image, np.float32)
     panels = [
-        Panel("noisy", webp_uri(shown(learned.noisy)), ""),
-        Panel("pilot", webp_uri(shown(result.pilot)), f"pass 1, {result.n_clusters:,} clusters"),
-        Panel(
-            "average",
-            webp_uri(shown(result.average)),
-            f"pass 2, {result.refined_clusters:,} clusters",
-        ),
+        Panel("noisy", webp_uri(shown(learned.noisy)), f"σ {result.sigma:.3g}"),
         Panel("result", webp_uri(shown(result.image)), f"λ {result.fidelity:.3g}"),
+        Panel("first pass", webp_uri(shown(result.pilot)), f"{result.n_clusters:,} clusters"),
+        Panel(
+            "second pass", webp_uri(shown(result.average)), f"{result.refined_clusters:,} clusters"
+        ),
         Panel("removed", webp_uri(noise(removed)), "black and white are 3σ"),
     ]
     height, width = learned.noisy.shape[:2]
     return [
         element(
             "p",
-            "Pass 1 learns from the noisy picture and gives a pilot; pass 2 learns from the pilot and "
-            "averages the noisy patches; at last a little of the noisy picture is blended in.",
+            "The first pass learns clusters from the noisy picture, the second from what the first made "
+            "of it, with more of them; both average noisy patches.",
         ),
-        strip("From noisy to denoised", panels, ratio=float(np.clip(width / height, 0.4, 3.0))),
+        strip(
+            "The part that was learned from",
+            panels,
+            ratio=float(np.clip(width / height, 0.4, 3.0)),
+            large=True,
+        ),
     ]
 
 
@@ -310,6 +298,12 @@ def _around(place: tuple[int, int], radius: int, shape: tuple[int, ...]) -> tupl
         for p, size in zip(place, shape[:2], strict=True)
     )
     return y, x
+
+
+def _contrast(pixels: Array) -> Range:
+    """Return a range for a small part: plain ground in the dark would be black."""
+    low, high = np.nanquantile(np.asarray(pixels, np.float32), [0.005, 0.995])
+    return Range(float(low), float(high))
 
 
 def _marked(pixels: Array, centre: tuple[int, int]) -> Array:
@@ -358,6 +352,6 @@ def _foot() -> Child:
     return element(
         "p",
         "Chan, Zickler, Lu, Understanding symmetric smoothing filters: a Gaussian mixture model "
-        "perspective, IEEE Trans. Image Processing 2017, doi:10.1109/TIP.2017.2731208. Pictures: "
-        "click or press + to zoom, drag or use the arrows to move, 0 to reset.",
+        "perspective, IEEE Trans. Image Processing 2017, doi:10.1109/TIP.2017.2731208. "
+        "Keys on a picture: + and - zoom, arrows move, 0 shows all of it.",
     )

@@ -84,7 +84,7 @@ def strip(
     buttons = [
         _button("zoom-in", "+", "Zoom in"),
         _button("zoom-out", "\N{MINUS SIGN}", "Zoom out"),
-        _button("reset", "1:1", "Show the whole pictures"),
+        _button("reset", "Fit", "Show the whole pictures"),
         _button("swap", f"Show {other}", None, aria_pressed="false") if switchable else None,
         _button("overlay", "Overlay", None, aria_expanded="false") if len(every) > 1 else None,
     ]
@@ -128,7 +128,7 @@ def thumbnails(title: str, panels: Sequence[Panel]) -> Html:
     return element(
         "div",
         element("p", title, class_="strip-title"),
-        element("div", figures, class_="thumbs"),
+        element("div", figures, class_="thumbs", tabindex="0", role="region", aria_label=title),
         class_="thumbnails",
     )
 

@@ -101,6 +101,12 @@ class Plot:
         text = text.replace("<svg ", f'<svg role="img" aria-label="{escape(self.title)}" ', 1)
         return Html(f'<figure class="plot">{text}</figure>')
 
+    def to_figure(self) -> Html:
+        """Return the plot for a page, under its title."""
+        start = '<figure class="plot">'
+        title = f"<figcaption><b>{escape(self.title)}</b></figcaption>"
+        return Html(self.to_svg().replace(start, start + title, 1))
+
     def to_svg_file(self) -> bytes:
         """Return an SVG file in light colours."""
         text = self._drawn.replace("<svg ", '<svg style="background: #ffffff" ', 1)

@@ -160,6 +160,7 @@
     }
     images[0].addEventListener("load", show);
     addEventListener("resize", show);
+    strip.closest("details")?.addEventListener("toggle", show); // inside, nothing had a size
     show();
   };
   document.querySelectorAll("[data-viewer]").forEach(view);

@@ -7,8 +7,9 @@
 - ``uploads``: what visitors send; ``settings``: what the controls say; ``catalogue``: what they offer;
 - ``desk``: what is done for visitors, by two ``crew``s of work that waits for its turn (``runs``) and is
   done in processes (``workers``, ``worker``);
-- ``tasks``: what these processes can do: ``looking``, ``denoising``, ``comparing``, with ``drawing`` (how a
-  picture is shown), ``examples``, and ``bridge``: the jobs, noise and progress of the command line;
+- ``tasks``: what these processes can do: ``looking``, ``denoising``, ``mosaics`` (both for raw files),
+  ``comparing``, with ``drawing`` (how a picture is shown), ``examples``, and ``bridge``: the jobs, noise
+  and progress of the command line;
 - ``static``: the page itself, without a build step.
 
 The server itself loads no NumPy: it starts at once and stays small.

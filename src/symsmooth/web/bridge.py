@@ -11,18 +11,22 @@ from typing import Any
 import numpy as np
 
 from ..app import jobs, noise_report
+from ..app.compare import question_unchanged as question_unchanged
+from ..app.noise_kinds import WORDS
 from ..app.noise_report import value_range
 from ..app.run import FileJob, run
 from ..core.image import Array, open_image
 from ..core.parallel import Progress
-from ..io import ImageFile
+from ..io import FileError, ImageFile
+from ..io.limits import memory
 from ..io.stacks import Stack, cut
 from ..methods import DEFAULT, METHODS
 from ..noise import NoiseModel, resolve
 from ..noise.figures import levels_at, spectra_of
+from .catalogue import NOISE_NAMES
 from .settings import Settings
 
-_NAMES = {"white": "gaussian", "photon": "poisson-gaussian", "coarse": "correlated"}
+_WORKING_BYTES = 64  # of memory for a pixel at work
 _POINTS = 33  # of the plot of level against brightness
 _WARM_UP = 64  # pixels a side of what is denoised before the first visitor comes
 _SEED = 0  # as on the command line
@@ -43,6 +47,13 @@ _REMEDIES = (("Coarse noise", "coarse"), ("box on flat ground", "box"), ("White 
 def read_file(path: Path, channels: str = "together") -> list[ImageFile]:
     """Return the images of a file."""
     return jobs.open_file(path, "auto" if channels == "together" else None)
+
+
+def check_memory(piece: Array) -> None:
+    """Refuse what would take more memory at work than there is."""
+    needed = _WORKING_BYTES * piece.size
+    if needed > memory() / 2:
+        raise FileError(f"would need {needed / 2**30:.0f} GB of memory at work; cut it first")
 
 
 def describe(image: ImageFile) -> str:
@@ -77,8 +88,9 @@ def make_job(settings: Settings, level: float, workers: int | None) -> jobs.Deno
     if "quality" in method.options:
         options["quality"] = settings.quality
     sigma = settings.level if settings.noise == "white" else None
-    if sigma is None and settings.noise in _NAMES and "noise" in method.accepts:
-        options["noise"] = _NAMES[settings.noise]
+    kind = NOISE_NAMES.get(settings.noise, "auto")
+    if sigma is None and kind != "auto" and "noise" in method.accepts:
+        options["noise"] = kind
     if settings.strength != 1.0 and "strength" in method.options:
         options["strength"] = settings.strength
     elif settings.strength != 1.0:  # it is told of more, or less, noise
@@ -139,10 +151,18 @@ def tell_noise(
     span = value_range(image.pixels)
     pixels = jobs.middle_slice(image, cut(image))
     told = noise_report.describe(model, pixels, span, given=given, assumed=assumed)
+    return tell_model(model, told, span, shown)
+
+
+def tell_model(
+    model: NoiseModel, told: noise_report.NoiseDescription, span: float, shown: tuple[float, float]
+) -> dict[str, Any]:
+    """Return a model of noise that was described in words, with numbers to plot."""
     x = np.linspace(*shown, _POINTS)
     frequencies, spectra = spectra_of(model)
     return {
         "words": told.words,
+        "short": _short(told, span),
         "detail": told.detail,
         "kind": told.fields["kind"],
         "level": told.level,
@@ -152,6 +172,13 @@ def tell_noise(
         "levels": [x.tolist(), *(each.tolist() for each in levels_at(model, x))],
         "spectrum": [frequencies.tolist(), *(np.asarray(each).tolist() for each in spectra)],
     }
+
+
+def _short(told: noise_report.NoiseDescription, span: float) -> str:
+    """Return a line for the panel: without the law of photon noise, which is told with the reasons."""
+    if told.fields["kind"] != "poisson-gaussian" or not told.level:
+        return told.words
+    return f"{WORDS['poisson-gaussian']} noise, about {told.level:.3g} of {span:.6g}"
 
 
 def tell_warnings(warnings: Sequence[str]) -> list[dict[str, Any]]:
@@ -180,6 +207,7 @@ def denoise_file(
     return {
         "seconds": outcome.seconds,
         "warnings": tell_warnings(outcome.warnings),
+        "check": None if outcome.check is None else str(outcome.check),
         "parameters": {
             name: value if isinstance(value, plain) else str(value)
             for name, value in outcome.parameters.items()

@@ -1,12 +1,14 @@
 """What can be chosen on the page, in plain words; loads nothing, so that the server starts at once.
 
-``tests/web`` hold the list of methods against ``symsmooth.methods``.
+``tests/web`` hold the lists of methods and of endings against those of the package.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
+
+from ..app.noise_kinds import NOISE_KINDS
 
 MIN_METHODS, MAX_METHODS = 2, 4  # that are compared
 EXAMPLES = {
@@ -15,21 +17,26 @@ EXAMPLES = {
     "photons": "Few photons, 16 bit",
     "stack": "Stack of a cell, 16 bit",
 }
-ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff",
-           ".fits", ".fit", ".fts", ".npy")  # fmt: skip
+ENDINGS = (
+    ".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".fits", ".fit", ".fts", ".npy",
+    ".nii", ".nii.gz", ".gz", ".mrc", ".mrcs", ".map",
+    ".dng", ".3fr", ".arw", ".cr2", ".cr3", ".dcr", ".erf", ".fff", ".iiq", ".kdc", ".mef", ".mos",
+    ".mrw", ".nef", ".nrw", ".orf", ".pef", ".raf", ".raw", ".rw2", ".rwl", ".sr2", ".srf", ".srw",
+    ".x3f",
+)  # fmt: skip
 QUALITIES = {
     "preview": "A first look",
     "fast": "Seconds for a photograph",
     "balanced": "Best for its time",
     "best": "Last tenths of a decibel; slow",
 }
-NOISES = {
-    "auto": ("Auto", "Found from the picture."),
-    "white": ("White", "The same everywhere, every pixel by itself. The level may be given."),
-    "photon": ("Photon", "Grows with brightness: few photons, raw sensor data."),
-    "coarse": ("Coarse", "Blotches and grain larger than a pixel: JPEG, wide-field, enlarged."),
-    "box": ("Box", "Measured on flat ground that you mark in the picture."),
+NOISE_NAMES = {  # on the page: in ``denoise``
+    "auto" if kind.name == "auto" else kind.word.lower(): kind.name for kind in NOISE_KINDS
 }
+NOISES = {
+    name: (name.capitalize(), kind.about)
+    for name, kind in zip(NOISE_NAMES, NOISE_KINDS, strict=True)
+} | {"box": ("Box", "Measured on flat ground that you mark in the picture.")}
 THIRDS = {
     "none": ("Slice by slice", "Each slice by itself."),
     "volume": ("Volume", "Depth is a third dimension: neighbouring slices help each other."),

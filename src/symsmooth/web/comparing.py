@@ -53,9 +53,15 @@ def compare(
         })  # fmt: skip
     ranges = drawing.ranges_of(pixels, 0)
     noise = bridge.tell_noise(model, file, ranges["all"], given=False, assumed=False)
+    unchanged = [
+        str(panel["label"])
+        for name, panel in zip(names, panels, strict=True)
+        if not BY_NAME[name].noise and not panel["removed"]
+    ]
+    doubts = bridge.question_unchanged(unchanged, noise["level"])
     return drawing.finite({
         "panels": panels, "noisy": _scores(pixels, clean, peak), "clean": clean is not None,
-        "noise": noise, "seconds": reporter.seconds, "warnings": [],
+        "noise": noise, "seconds": reporter.seconds, "warnings": bridge.tell_warnings(doubts),
     })  # fmt: skip
 
 
@@ -89,8 +95,10 @@ def report(
             f"{each['name'].lower()} {i + 1}" for each, i in zip(info["others"], at, strict=True)
         ]
         facts["Slice"] = ", ".join(names)
+    # Of a mosaic the developed picture is shown, in which noise has another level.
+    level = told["panels"][0]["removed"] if info["mosaic"] else told["noise"]["level"]
     found = Comparison(
-        given["name"], pixels, told["noise"]["level"], info["span"] or 1.0, results, clean, facts,
+        given["name"], pixels, level, info["span"] or 1.0, results, clean, facts,
         timing="this run on this machine",
     )  # fmt: skip
     page = (

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.parallel import part_of
 from ..io import ImageFile, limit_decoded_size
 from ..io.stacks import cut
-from . import bridge, drawing
+from . import bridge, drawing, mosaics
 from .catalogue import title_of
 from .settings import Settings
 from .worker import Reporter
@@ -27,6 +27,8 @@ def denoise(
 ) -> dict[str, Any]:  # fmt: skip
     """Denoise what one looks at and show it, then the whole file, into a folder."""
     settings = Settings(**asked)
+    if mosaics.is_mosaic(path):
+        return mosaics.denoise(path, given, folder, settings, workers, max_bytes, reporter)
     reporter.progress(0.0, "reading")
     with limit_decoded_size(max_bytes):
         image = bridge.read_file(path, settings.channels)[0]

@@ -29,7 +29,7 @@ UNPACKED = 4  # times the upload limit is what pixels may take in memory
 SECONDS = 20.0  # that looking at a file may take ...
 _BYTES = 1e6  # ... and a second more for so many bytes
 _VIEW_SECONDS = 30.0  # that drawing what is shown may take
-_REPORT_SECONDS = 120.0  # that a report may take
+_REPORT_SECONDS = 120.0  # that a report, or developing a raw file, may take
 _TICK = 0.04  # seconds between two looks at a run
 _LOG = logging.getLogger(__name__)
 
@@ -141,6 +141,7 @@ class Desk:
         self.uploads.check_room(session.folder)
         folder = session.new_folder("run")
         given = {"at": at, "looking": looking, "sigma": info["noise"]["sigma"]}
+        given["noise"] = info["noise"]
         self._run(session, picture, "denoise", folder, settings, None, picture.path, given, folder)
 
     def compare(
@@ -151,7 +152,8 @@ class Desk:
         if not MIN_METHODS <= len(names) <= MAX_METHODS:
             text = f"Choose {MIN_METHODS} to {MAX_METHODS} methods; {len(names)} are chosen."
             raise SessionError(text)
-        self._ready(picture)
+        if self._ready(picture)["mosaic"]:
+            raise SessionError("Methods are compared on developed pictures, not on a raw mosaic.")
         self.uploads.check_room(session.folder)
         folder = session.new_folder("run")
         self._run(
@@ -224,7 +226,7 @@ class Desk:
 
     async def draw(self, session: Session, work: str, *given: Any) -> Any:
         """Have something small done at once; what it returns, or a SessionError."""
-        seconds = _REPORT_SECONDS if work == "report" else _VIEW_SECONDS
+        seconds = _VIEW_SECONDS if work == "draw" else _REPORT_SECONDS
         run = self.readers.submit(work, *given, group=session.group, seconds=seconds)
         while not run.finished:
             await asyncio.sleep(_TICK)
@@ -294,4 +296,5 @@ def message(error: BaseException, session: Session) -> str:
         _LOG.error("work failed", exc_info=error)
         return f"This did not work: {error or type(error).__name__}. Try another method."
     text = str(error) or "There is not enough memory for this."
-    return re.sub(re.escape(f"{session.folder}{os.sep}") + r"[\w-]+[/\\]", "", text)
+    told = re.sub(re.escape(f"{session.folder}{os.sep}") + r"[\w-]+[/\\]", "", text)
+    return told if told.endswith((".", "!", "?")) else f"{told}."

@@ -234,11 +234,14 @@ class Handlers:
         return Response(drawn, media_type="image/png", headers=kept)
 
     async def result(self, request: Request) -> Response:
-        """Return the denoised file."""
-        _, picture = self._picture(request)
-        if picture.result is None or picture.result.path is None:
+        """Return the denoised file; of a raw file also what was developed from it."""
+        session, picture = self._picture(request)
+        if picture.result is None or picture.result.path is None or picture.info is None:
             raise RefusedError(404, "There is nothing here.")
-        return _download(picture.result.path)
+        path = picture.result.path
+        if picture.info["mosaic"] and "developed" in request.query_params:
+            path = await self.desk.draw(session, "develop", path)
+        return _download(path)
 
     async def report(self, request: Request) -> Response:
         """Return what is shown as one page that needs no server."""

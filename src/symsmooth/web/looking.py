@@ -12,23 +12,30 @@ import numpy as np
 from ..core.image import Array
 from ..io import FileError, ImageFile, format_of, limit_decoded_size, write_image
 from ..io.formats import ending_of
-from ..io.limits import memory
 from ..io.stacks import cut
-from . import bridge, drawing
+from . import bridge, drawing, mosaics
 from .examples import write_example
 from .pictures import VIEW
 from .worker import Reporter
 
-_WORKING_BYTES = 64  # of memory for a pixel at work
-_MANY_AXES = ("TIFF", "FITS", "NPY")  # formats that can hold channels as pictures of their own
+_MANY_AXES = (
+    "TIFF",
+    "FITS",
+    "NPY",
+    "NIFTI",
+    "NIFTI.GZ",
+    "MRC",
+)  # formats that can hold channels as pictures of their own
 
 
 def look(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -> dict[str, Any]:
     """Look into a file that was dropped: what it is, its noise; write what is shown of it."""
+    if mosaics.is_mosaic(path):
+        return mosaics.look(path, folder, max_bytes)
     with limit_decoded_size(max_bytes):
         images = bridge.read_file(path)
     image = images[0]
-    _check_memory(image.pixels[cut(image).pieces[0]])
+    bridge.check_memory(image.pixels[cut(image).pieces[0]])
     pixels, others = drawing.arrange(image)
     middle = drawing.middle_of(pixels, len(others))
     if middle.dtype == bool or not np.isfinite(middle).any():
@@ -51,6 +58,7 @@ def look(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -> dict[s
         "thirds": _thirds(image, others),
         "images": len(images),
         "span": bridge.span_of(image),
+        "mosaic": "",
         "ranges": ranges,
         "histogram": drawing.histogram(middle, ranges["all"]),
         "noise": {**noise, "sigma": level},
@@ -111,12 +119,6 @@ def _thirds(image: ImageFile, others: Sequence[dict[str, Any]]) -> list[str]:
         found.append("time")
     own = "volume" if cut(image).third else "none"
     return [own, *(each for each in found if each != own)]
-
-
-def _check_memory(piece: Array) -> None:
-    needed = _WORKING_BYTES * piece.size
-    if needed > memory() / 2:
-        raise FileError(f"would need {needed / 2**30:.0f} GB of memory at work; cut it first")
 
 
 def _named_as_it_is(path: Path, format: str) -> Path:

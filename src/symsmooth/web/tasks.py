@@ -15,10 +15,12 @@ from .looking import (
     look,
     look_at_reference,
 )
+from .mosaics import develop
 
 __all__ = [
     "compare",
     "denoise",
+    "develop",
     "draw",
     "example",
     "get_ready_to_look",

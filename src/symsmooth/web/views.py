@@ -39,7 +39,7 @@ def view_request(desk: Desk, picture: Picture, query: Mapping[str, str]) -> dict
         result = folder / f"result-{_number(query.get('panel', '0'))}.npy"
         first, second = (result, None) if what == "result" else (first, result)
         if what == "removed":
-            span = _NOISE_RANGE * (info["noise"]["level"] or 0.02 * info["span"]) or 1.0
+            span = _NOISE_RANGE * (_level(picture) or 0.02 * info["span"]) or 1.0
             low, high = -span, span
     elif what != "noisy":
         raise RefusedError(404, "There is nothing here.")
@@ -47,6 +47,14 @@ def view_request(desk: Desk, picture: Picture, query: Mapping[str, str]) -> dict
         "first": first, "second": second, "at": at, "box": box,
         "channel": channel, "channels": info["channels"], "low": low, "high": high,
     }  # fmt: skip
+
+
+def _level(picture: Picture) -> float:
+    """Return the level of the noise as it is shown: of a mosaic, in what was developed from it."""
+    assert picture.info is not None
+    if picture.info["mosaic"] and picture.result is not None:
+        return float(picture.result.told["panels"][0]["removed"])
+    return float(picture.info["noise"]["level"])
 
 
 def _number(text: str) -> int:

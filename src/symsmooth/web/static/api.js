@@ -37,6 +37,7 @@ export const api = {
   end: (visit) => ask(at(visit), "DELETE"),
   zip: (visit) => at(visit, "/results.zip"),
   result: (visit, picture) => at(visit, `/${picture}/result`),
+  developed: (visit, picture) => at(visit, `/${picture}/result?developed`),
   report: (visit, picture, slice) => at(visit, `/${picture}/report?at=${slice.join(".")}`),
   view: (visit, picture, wanted) => at(visit, `/${picture}/view?${new URLSearchParams(wanted)}`),
 

@@ -19,14 +19,16 @@ export function histogram(before, after, [low, high]) {
   return figure(name, paths, HEIGHT, [[short(low), short(high)]]);
 }
 
-/** Lines: the first list is x, the others y from 0 up. */
-export function lines([x, ...ys], xName, yName, relative = false) {
+const end = (x) => (Math.abs(x) < 1 ? String(Number(x.toPrecision(2))) : short(x));
+
+/** Lines: the first list is x, the others y from 0 up; three of them have the names of what they are. */
+export function lines([x, ...ys], xName, yName, names, relative = false) {
   const [left, right] = [x[0], x.at(-1)];
   const top = 1.15 * Math.max(...ys.flat().filter(Number.isFinite), 1e-12);
   const place = (i, y) => `${(WIDTH * (x[i] - left) / (right - left || 1)).toFixed(1)},${(HEIGHT * (1 - y / top)).toFixed(1)}`;
-  const paths = ys.map((y, n) => svg("path", { d: `M${y.map((v, i) => place(i, v ?? 0)).join(" L")}`, class: `line c${n % 3}` }));
+  const paths = ys.map((y, n) => svg("path", { d: `M${y.map((v, i) => place(i, v ?? 0)).join(" L")}`, class: ys.length === 3 ? `line ${names[n]}` : `line c${n % 3}` }));
   const name = `${yName} against ${xName}: ${short(ys[0][0])} at ${short(left)}, ${short(ys[0].at(-1))} at ${short(right)}`;
-  return figure(name, paths, HEIGHT, [[short(left), `${xName}`, short(right)]], relative ? yName : `${yName}, up to ${short(top / 1.15)}`);
+  return figure(name, paths, HEIGHT, [[end(left), xName, end(right)]], `${yName}${relative ? "" : `, up to ${short(top / 1.15)}`}${ys.length === 3 ? ` (${names.join(", ")})` : ""}`);
 }
 
 function figure(name, shapes, height, [below], above = "") {

@@ -28,6 +28,7 @@ export class Controls {
     parts.methodAbout = h("p", { class: "note", id: "method-note" });
     parts.method.setAttribute("aria-describedby", "method-note");
     parts.one = h("div", { class: "field" }, h("label", { for: "method" }, "Method"), parts.method, parts.methodAbout);
+    parts.mosaic = h("p", { class: "note", id: "mosaic" }, "A raw file: its mosaic is denoised before it is developed. The result is a DNG for your raw converter; what you see is developed from it.");
     parts.many = h("fieldset", { id: "methods" }, h("legend", {}, `Methods, ${this.about.compare[0]} to ${this.about.compare[1]}`),
       h("div", { class: "checks" }, this.about.methods.map((method) => h("label", { title: method.about },
         h("input", { type: "checkbox", value: method.name, checked: this.methods.has(method.name), onchange: (event) => this.#pick(event.target) }), method.title))));
@@ -44,10 +45,10 @@ export class Controls {
       h("button", { type: "button", onclick: () => { this.set({ chroma_strength: null, grain: 0 }); this.acts.changed(); } }, "Reset"));
     parts.third = h("div");
     parts.channels = this.#choice("channels", "Channels", { together: ["Together", "They share what they show: as a rule better."], apart: ["One by one", "Each as a picture of its own."] }, (channels) => this.set({ channels }));
-    parts.start = h("button", { id: "go", class: "primary", type: "button", onclick: () => (this.mode === "compare" ? this.acts.compare([...this.methods]) : this.acts.start()) });
+    parts.start = h("button", { id: "go", class: "primary", type: "button", onclick: () => (this.mode === "compare" && !this.mosaic ? this.acts.compare([...this.methods]) : this.acts.start()) });
     parts.go = h("div", { class: "go" }, parts.start);
     parts.why = h("div", { id: "why" });
-    this.root.replaceChildren(parts.found, h("div", { class: "settings" }, parts.tabs, parts.one, parts.many, parts.clean, parts.quality, parts.noise, parts.levelRow, parts.box,
+    this.root.replaceChildren(parts.found, h("div", { class: "settings" }, parts.tabs, parts.mosaic, parts.one, parts.many, parts.clean, parts.quality, parts.noise, parts.levelRow, parts.box,
       parts.strength, parts.taste, parts.third, parts.channels), parts.go, parts.why);
   }
 
@@ -126,16 +127,29 @@ export class Controls {
     const { third, ...rest } = this.settings;
     const possible = this.picture?.info?.thirds ?? [];
     if (!this.picture?.info?.apart) rest.channels = "together";
+    if (this.mosaic) Object.assign(rest, { method: START.method, noise: "auto", chroma_strength: null });
     return { ...rest, third: possible.includes(third) ? third : "auto" };
   }
 
+  /** Whether the picture has yet to be developed: then there is less to choose. */
+  get mosaic() { return Boolean(this.picture?.info?.mosaic); }
+
+  /** Whether the result that is shown is of these settings. */
+  get #isDone() {
+    const { result } = this.picture ?? {};
+    return result?.kind === "denoise" && this.mode === "denoise" && Object.entries(this.given).every(([name, value]) => JSON.stringify(value) === JSON.stringify(result.settings[name]));
+  }
+
   #reflect() {
-    const { parts, settings } = this;
-    const method = this.about.methods.find((each) => each.name === settings.method);
-    const comparing = this.mode === "compare";
+    const { parts, settings, mosaic } = this;
+    const comparing = this.mode === "compare" && !mosaic;
+    const method = this.about.methods.find((each) => each.name === (mosaic ? START.method : settings.method));
     const chosen = this.about.methods.filter((each) => (comparing ? this.methods.has(each.name) : each === method));
     parts.tabs.tell(this.mode);
-    parts.one.hidden = comparing;
+    parts.tabs.hidden = mosaic;
+    parts.mosaic.hidden = !mosaic;
+    parts.one.hidden = comparing || mosaic;
+    parts.noise.hidden = mosaic;
     parts.many.hidden = parts.clean.hidden = !comparing;
     parts.method.value = settings.method;
     parts.methodAbout.textContent = method.about;
@@ -144,20 +158,21 @@ export class Controls {
     parts.noise.tell(settings.noise);
     const knows = chosen.some((each) => each.noise);
     for (const input of parts.noise.querySelectorAll("input")) input.disabled = !knows && !["auto", "white"].includes(input.value);
-    parts.levelRow.hidden = settings.noise !== "white";
+    parts.levelRow.hidden = mosaic || settings.noise !== "white";
     parts.level.value = settings.level ?? "";
-    parts.box.hidden = settings.noise !== "box";
+    parts.box.hidden = mosaic || settings.noise !== "box";
     this.boxInputs.forEach((input, n) => { input.value = settings.box?.[n] ?? ""; });
     this.boxNote.textContent = this.#boxTold();
     for (const slider of [parts.strength, parts.chroma, parts.grain]) slider.tell();
     parts.taste.hidden = !chosen.some((each) => each.strength);
-    parts.chroma.hidden = !(this.picture?.info?.channels > 1);
+    parts.chroma.hidden = mosaic || !(this.picture?.info?.channels > 1);
     parts.channels.hidden = !this.picture?.info?.apart || comparing;
     parts.channels.tell(settings.channels);
     const count = this.methods.size;
-    parts.start.textContent = comparing ? `Compare ${count} method${count === 1 ? "" : "s"}` : "Denoise";
+    parts.start.textContent = comparing ? `Compare ${count} method${count === 1 ? "" : "s"}` : this.#isDone ? "Denoise again" : "Denoise";
+    parts.start.classList.toggle("primary", !this.#isDone);
     const [least, most] = this.about.compare;
-    parts.start.disabled = !this.picture?.info || (comparing && (count < least || count > most)) || (settings.noise === "box" && !this.#boxIsGood());
+    parts.start.disabled = !this.picture?.info || (comparing && (count < least || count > most)) || (!mosaic && settings.noise === "box" && !this.#boxIsGood());
   }
 
   #boxIsGood() {

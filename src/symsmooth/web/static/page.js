@@ -6,6 +6,7 @@ import { filesTable, foundIn, statusOf, why } from "./told.js";
 import { Viewer } from "./viewer.js";
 
 const about = await api.about();
+const COLOURS = ["red", "green", "blue"];
 const page = {
   visit: null, state: null, listener: null, chosen: null, // the id of the picture that is shown
   mode: "divider", at: {}, channel: null, sides: {}, sending: null, error: "", hint: "",
@@ -145,13 +146,26 @@ addEventListener("drop", (event) => {
 });
 $("#limit").textContent = limit();
 $("#examples").replaceChildren(...Object.entries(about.examples).map(([name, title]) => h("button", { type: "button", onclick: () => takeExample(name) }, title)));
-$("#leave").addEventListener("click", () => act(async () => {
+$("#leave").addEventListener("click", () => sure($("#leave"), () => act(async () => {
   const { visit } = page;
   page.listener?.close();
   await api.end(visit);
   history.pushState(null, "", "/");
   await open(null);
-}));
+})));
+
+/** Do something that cannot be undone at the second press of its button. */
+function sure(button, what) {
+  clearTimeout(button.asking);
+  if (button.classList.toggle("sure")) {
+    button.asking = setTimeout(() => { button.classList.remove("sure"); button.replaceChildren(...button.words); }, 4000);
+    button.words ??= [...button.childNodes];
+    button.replaceChildren("Really delete?");
+  } else {
+    button.replaceChildren(...button.words);
+    what();
+  }
+}
 
 // --- runs -----------------------------------------------------------------------------------
 
@@ -196,11 +210,15 @@ function renderViewer(shown) {
   const drawn = { divider: sides.map((n) => every[n]), side: every, removed }[mode];
   renderSides(mode === "divider" && every.length > 2 ? every : [], sides);
   viewer.show(`${page.visit} ${shown.id}`, [info.width, info.height], drawn, mode === "divider");
+  if (!page.hint) viewer.setBox(controls.settings.noise === "box" && !info.mosaic ? controls.settings.box : null); // else one is drawn
   renderPart(shown);
   const names = info.channels > 1 ? ["all", ...Array(info.channels).keys()] : [];
   $("#channel-choice").hidden = !names.length;
   const select = $("#channel");
-  if (select.options.length !== names.length) select.replaceChildren(...names.map((n) => h("option", { value: n }, n === "all" ? "all channels" : `channel ${n + 1}`)));
+  const isColour = info.channels === 3 && !info.apart;
+  const key = `${names.length} ${isColour}`;
+  if (select.dataset.key !== key) select.replaceChildren(...names.map((n) => h("option", { value: n }, n === "all" ? (isColour ? "colour" : "all channels") : isColour ? COLOURS[n] : `channel ${n + 1}`)));
+  select.dataset.key = key;
   if (names.length) select.value = page.channel ?? "all";
   renderSlices(info.others, shown.result?.kind === "compare");
 }
@@ -267,7 +285,8 @@ function renderProgress() {
 function render() {
   const shown = picture();
   const list = page.state?.pictures ?? [];
-  document.body.dataset.state = list.length ? "here" : "empty";
+  const unread = shown && !shown.info && shown.ended[0] === "bad"; // there is nothing to set
+  document.body.dataset.state = unread ? "unread" : list.length ? "here" : "empty";
   $("#start").hidden = Boolean(list.length);
   $("#look").hidden = !shown?.info;
   controls.show(shown);

@@ -13,15 +13,18 @@ export function foundIn(root, picture) {
     h("h2", { title: name }, name),
     h("dl", {},
       h("dt", {}, "Picture"), h("dd", {}, `${kindOf(info)}${more}`),
-      h("dt", {}, "Noise"), h("dd", {}, `${noise.words}${noise.level ? ` (${short(noise.percent)} %)` : ""}`)),
+      h("dt", {}, "Noise"), h("dd", {}, `${noise.short}${noise.level ? ` (${noise.percent < 0.01 ? "under 0.01" : Number(noise.percent.toPrecision(2))}\u00a0%)` : ""}`)),
     histogram(info.histogram, picture.result?.histogram, info.ranges.all));
 }
 
-function kindOf({ format, width, height, others, channels, dtype }) {
+const FORMATS = { NIFTI: "NIfTI", "NIFTI.GZ": "NIfTI", WEBP: "WebP", NPY: ".npy", RAW: "Camera RAW" };
+
+function kindOf({ format, width, height, others, channels, dtype, mosaic }) {
   const [, kind, bits] = dtype.match(/^([a-z]+)(\d+)$/) ?? ["", "", dtype];
   const stack = others.filter((axis) => axis.size > 1).map((axis) => `${axis.name.toLowerCase()} ${axis.size}`);
   const depth = kind === "uint" ? `${bits} bit` : `${bits} bit ${kind === "float" ? "float" : "signed"}`;
-  return [format, `${width} × ${height} pixels`, ...stack, channels > 1 ? `${channels} channels` : null, depth].filter(Boolean).join(", ");
+  const colours = mosaic || (channels > 1 ? `${channels} channels` : null);
+  return [FORMATS[format] ?? format, `${width} × ${height} pixels`, ...stack, colours, depth].filter(Boolean).join(", ");
 }
 
 /** What was decided and why. */
@@ -31,15 +34,20 @@ export function why(root, picture) {
   if (root.dataset.key === key) return;
   root.dataset.key = key;
   if (!noise) return root.replaceChildren();
+  const coarse = noise.kind === "correlated"; // told in channels that have nothing in common
+  const names = coarse ? ["brightness", "hue", "tint"] : picture.info.apart ? ["channel 1", "channel 2", "channel 3"] : ["red", "green", "blue"];
   const was = root.querySelector("details")?.open ?? false;
-  const parameters = Object.entries(picture.result?.parameters ?? {});
+  const { tone, quality, ...others } = picture.result?.parameters ?? {};
+  const parameters = Object.entries(others);
   root.replaceChildren(h("details", { open: was },
     h("summary", {}, "What was decided and why"),
     h("p", {}, noise.detail[0].toUpperCase() + noise.detail.slice(1), "."),
     noise.reasons?.length ? h("ul", {}, noise.reasons.map((reason) => h("li", {}, reason[0].toUpperCase() + reason.slice(1), "."))) : null,
     noise.confidence === null || noise.confidence === undefined ? null : h("p", { class: "note" }, `Confidence ${Math.round(100 * noise.confidence)} %.`),
-    lines(noise.levels, "pixel value", "Noise level"),
-    lines(noise.spectrum, "cycles a pixel", noise.kind === "correlated" ? "Noise by frequency" : "Noise by frequency: the same at all", noise.kind !== "correlated"),
+    lines(noise.levels, "pixel value", "Noise level", names),
+    lines(noise.spectrum, "cycles a pixel", coarse ? "Noise by frequency" : "Noise by frequency: the same at all", names, !coarse),
+    picture.result?.check ? h("p", {}, `Looked at after: ${picture.result.check}.`) : null,
+    tone ? h("p", {}, `Noise darkens the shadows of pictures with a tone curve; ${Math.round(100 * tone)} % of that was put right.`) : null,
     parameters.length ? h("p", { class: "note" }, parameters.map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? short(value) : value}`).join(", ").replace(/^./, (first) => first.toUpperCase())) : null));
 }
 
@@ -73,9 +81,18 @@ function words(now) {
   if (now.state === "stopping") return "Stopping";
   if (now.looks) return "Looking at the picture";
   if (now.state === "waiting") return now.ahead ? `Waiting: ${now.ahead} run${now.ahead > 1 ? "s" : ""} before yours` : "Starting";
-  const what = `${now.what[0].toUpperCase()}${now.what.slice(1)}`;
+  const what = doing(now.what);
   const left = now.left === null ? "" : `, about ${seconds(now.left)} left`;
   return `${what}: ${Math.round(100 * now.fraction)} %${left}`;
+}
+
+const STEPS = new Set(["reading", "finding the noise", "writing", "developing", "drawing"]);
+
+/** What is done, without the names that methods have for their steps: "slice 2 of 9: estimates". */
+function doing(what) {
+  const [, before = "", step] = what.match(/^(?:(.+): )?([^:]*)$/) ?? [null, "", what];
+  const words = before || (STEPS.has(step) ? step : "denoising");
+  return `${words[0].toUpperCase()}${words.slice(1)}`;
 }
 
 const bar = () => h("div", { class: "bar" }, h("span"), h("progress", { max: "1", "aria-label": "Progress" }));
@@ -102,12 +119,12 @@ function ending({ ended: [kind, text], result, info }, retry) {
 
 function comparison({ panels, noisy, clean }) {
   const cell = (tag, text) => h(tag, {}, text);
-  const heads = ["Method", "Time", "Noise assumed", "Removed", ...(clean ? ["PSNR, dB", "SSIM"] : [])];
-  const scores = (each) => (clean ? [short(each.psnr), each.ssim === null ? "too small" : each.ssim.toFixed(4)] : []);
+  const heads = ["Method", ...(clean ? ["PSNR, dB", "SSIM"] : []), "Time", "Noise assumed", "Removed"];
+  const scores = (each) => (clean ? [each.psnr === null ? "same" : each.psnr.toFixed(2), each.ssim === null ? "too small" : each.ssim.toFixed(4)] : []);
   const best = clean ? Math.max(...panels.map((each) => each.psnr)) : null;
   const rows = panels.map((each) => h("tr", { class: each.psnr === best && clean ? "best" : null },
-    h("th", { scope: "row" }, each.label), ...[seconds(each.seconds), each.noise, short(each.removed), ...scores(each)].map((text) => cell("td", text))));
-  if (clean) rows.unshift(h("tr", {}, h("th", { scope: "row" }, "Noisy"), ...["", "", "", ...scores(noisy)].map((text) => cell("td", text))));
+    h("th", { scope: "row" }, each.label), ...[...scores(each), seconds(each.seconds), each.noise, short(each.removed)].map((text) => cell("td", text))));
+  if (clean) rows.unshift(h("tr", {}, h("th", { scope: "row" }, "Noisy"), ...[...scores(noisy), "", "", ""].map((text) => cell("td", text))));
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Numbers" },
     h("table", { id: "numbers" }, h("thead", {}, h("tr", {}, heads.map((text) => h("th", { scope: "col" }, text)))), h("tbody", {}, rows)));
 }
@@ -116,7 +133,8 @@ function comparison({ panels, noisy, clean }) {
 function downloads(visit, picture, slice) {
   const { file } = picture.result;
   return h("div", { class: "downloads" },
-    file ? h("a", { class: "button primary", id: "download", href: api.result(visit, picture.id), download: "" }, `Download result, ${bytes(file[1])}`) : null,
+    file ? h("a", { class: "button primary", id: "download", href: api.result(visit, picture.id), download: "" }, `Download ${picture.info.mosaic ? "DNG" : "result"}, ${bytes(file[1])}`) : null,
+    file && picture.info.mosaic ? h("a", { class: "button", id: "developed", title: "What you see, 16 bit a colour", href: api.developed(visit, picture.id), download: "" }, "Developed TIFF") : null,
     h("a", { class: "button", id: "report", title: "What is shown as one page that needs no server", href: api.report(visit, picture.id, slice), download: "" }, "Report"));
 }
 

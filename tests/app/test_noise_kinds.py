@@ -1,0 +1,18 @@
+"""One list of the kinds of noise, for everybody."""
+
+from __future__ import annotations
+
+from symsmooth.app.noise_kinds import NOISE_KINDS, WORDS
+from symsmooth.noise.models import NAMES
+from symsmooth.web import catalogue
+
+
+def test_the_list_is_what_methods_know() -> None:
+    assert tuple(kind.name for kind in NOISE_KINDS) == NAMES
+    assert len(set(WORDS.values())) == len(NAMES)
+    assert all(kind.about.endswith(".") for kind in NOISE_KINDS)
+
+
+def test_the_page_offers_all_of_it_and_a_box() -> None:
+    assert tuple(catalogue.NOISE_NAMES.values()) == NAMES
+    assert [*catalogue.NOISES] == [*catalogue.NOISE_NAMES, "box"]
