@@ -60,6 +60,7 @@ format: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/rician.py --quiet
 
 # Times of today beside the last that were kept (pytest-benchmark); a third slower fails.  KEEP=name keeps them.
 bench-compare: $(VENV)/.installed-bench
