@@ -8,7 +8,7 @@ NATIVE := CMakeLists.txt $(wildcard src/symsmooth/native/*)
 TOOLS := 'scikit-build-core>=0.10' 'nanobind>=2.4' 'setuptools-scm>=8.1' 'cmake>=3.21' 'ninja>=1.11'
 INSTALL := $(BIN)/python -m pip install --quiet --no-build-isolation --editable
 
-.PHONY: demo test napari-test slow check check-release format bench docs dist sanitize arm64 clean
+.PHONY: demo test napari-test slow check check-release format bench bench-compare evidence docs dist sanitize arm64 clean
 
 demo: $(VENV)/.installed
 	$(BIN)/symsmooth demo -o symsmooth-demo
@@ -43,6 +43,8 @@ check-release: $(VENV)/.installed-release
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
 	$(BIN)/zizmor --offline --quiet --no-progress .github
 	$(BIN)/sp-repo-review --show err .
+	$(BIN)/hadolint Dockerfile
+	$(BIN)/python benchmarks/pages.py --check
 	@if command -v actionlint >/dev/null; then actionlint; else echo "actionlint is not installed: workflows were checked against their schema and by zizmor"; fi
 
 # What is uploaded: the sdist and the wheel that is built from it, checked and tried in a fresh environment.
@@ -58,6 +60,18 @@ format: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/rician.py --quiet
+
+# Times of today beside the last that were kept (pytest-benchmark); a third slower fails.  KEEP=name keeps them.
+bench-compare: $(VENV)/.installed-bench
+	$(BIN)/python -m pytest benchmarks/test_speed.py -c benchmarks/pytest.ini $(if $(KEEP),--benchmark-save=$(KEEP),\
+	  --benchmark-compare --benchmark-compare-fail=min:33%)
+
+# All that the pages print, measured and kept (benchmarks/stored), and the pages made again.  Half an hour on two
+# quiet cores; QUIET= leaves the times out where others are at work.
+QUIET := --quiet
+evidence: $(VENV)/.installed-bench
+	$(BIN)/python benchmarks/keep.py $(QUIET)
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -n -q docs docs/_build/html

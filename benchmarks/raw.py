@@ -1,6 +1,6 @@
 """Raw mosaics: denoised before development, after it, and by others, in one run on the same noise.
 
-Usage: python benchmarks/raw.py FOLDER [--every N] [--quality Q].
+Usage: python benchmarks/raw.py FOLDER [--every N] [--quality Q] [--no-bm3d] [--out FOLDER].
 
 FOLDER holds pictures, such as those of Kodak.  PSNR is that of developed pictures (sRGB, peak 1) against
 the developed clean mosaic.  "planes" has the true transform and works on the four planes by themselves
@@ -10,6 +10,7 @@ the developed clean mosaic.  "planes" has the true transform and works on the fo
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from PIL import Image
 
 import symsmooth
 from symsmooth.core.metrics import psnr
+from symsmooth.experiments.provenance import provenance
 from symsmooth.experiments.sensor import Sensor
 from symsmooth.raw.mosaic import parse_pattern
 from symsmooth.raw.noise import stabilise, undo_stabilise
@@ -37,8 +39,10 @@ def planes(mosaic: np.ndarray, sensor: Sensor, denoise: Callable[..., np.ndarray
     return undo_stabilise(stabilised, pattern, sensor.noise) + sensor.black
 
 
-def methods(sensor: Sensor, quality: str) -> Iterator[tuple[str, Callable[..., np.ndarray]]]:
-    """Yield names, and functions from noisy mosaics to developed pictures."""
+def methods(
+    sensor: Sensor, quality: str, gains: list[float], with_planes: bool
+) -> Iterator[tuple[str, Callable[..., np.ndarray]]]:
+    """Yield names, and functions from noisy mosaics to developed pictures; note how far gains are off."""
 
     def after(mosaic: np.ndarray) -> np.ndarray:
         eight_bit = np.rint(255 * sensor.develop(mosaic)).astype(np.uint8)
@@ -48,20 +52,36 @@ def methods(sensor: Sensor, quality: str) -> Iterator[tuple[str, Callable[..., n
         found = symsmooth.fit_denoise_raw(
             mosaic, sensor.pattern, sensor.black, sensor.white, quality=quality, rng=0
         )
-        gains.append(found.noise.gain[1] / sensor.gain - 1)
+        gains.append(abs(found.noise.gain[1] / sensor.gain - 1))
         return sensor.develop(found.image)
 
-    gains: list[float] = []
     yield "noisy", sensor.develop
     yield "denoise, developed", after
     yield "denoise_raw", before
-    if sensor.pattern != "X-Trans":
+    if with_planes and sensor.pattern != "X-Trans":
         try:
             from bm3d import bm3d
         except ImportError:
             bm3d = symsmooth.denoise_bm3d
         yield "bm3d, planes", lambda m: sensor.develop(planes(m, sensor, bm3d))
-    print(f"  gain off by {abs(gains[-1]):.1%}")
+
+
+class Group:
+    """What was measured for one kind of mosaic at one peak."""
+
+    def __init__(self, kind: str, peak: int) -> None:
+        self.kind, self.peak = kind, peak
+        self.gains: list[float] = []
+        self.psnr: dict[str, list[float]] = {}
+
+    def summary(self) -> dict[str, object]:
+        """Return the means."""
+        return {
+            "kind": self.kind, "peak": self.peak, "pictures": len(self.gains),
+            "psnr": {name: round(float(np.mean(values)), 3) for name, values in self.psnr.items()},
+            "gain_error": round(float(np.mean(self.gains)), 4),
+            "worst_gain_error": round(max(self.gains), 4),
+        }  # fmt: skip
 
 
 def main() -> None:
@@ -69,24 +89,38 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--quality", default="balanced")
+    parser.add_argument("--no-bm3d", action="store_true")
+    parser.add_argument("--out", type=Path, help="folder where raw.json is written")
     given = parser.parse_args()
-    found: dict[tuple[str, int], list[tuple[str, float]]] = {}
-    for number, path in enumerate(sorted(given.folder.glob("*.png"))[:: given.every]):
+    groups: dict[tuple[str, int], Group] = {}
+    paths = list(enumerate(sorted(given.folder.glob("*.png"))))[:: given.every]
+    for number, path in paths:
         scene = np.asarray(Image.open(path).convert("RGB")) / 255
         pattern = PATTERNS[number % len(PATTERNS)]
+        kind = pattern if pattern == "X-Trans" else "Bayer"
         for peak in PEAKS:
             sensor = Sensor(peak, pattern)
             noisy, clean = sensor.expose(scene, seed=number)
             truth = sensor.develop(clean)
-            kind = "X-Trans" if pattern == "X-Trans" else "Bayer"
-            for name, work in methods(sensor, given.quality):
+            group = groups.setdefault((kind, peak), Group(kind, peak))
+            for name, work in methods(sensor, given.quality, group.gains, not given.no_bm3d):
                 value = psnr(truth, work(noisy), 1.0)
-                found.setdefault((kind, peak), []).append((name, value))
+                group.psnr.setdefault(name, []).append(value)
                 print(f"{path.name} {pattern} peak {peak}: {name} {value:.2f}", flush=True)
-    for (kind, peak), rows in found.items():
-        names = dict.fromkeys(name for name, _ in rows)
-        means = {name: np.mean([v for n, v in rows if n == name]) for name in names}
-        print(kind, "peak", peak, ", ".join(f"{n} {v:.2f}" for n, v in means.items()))
+            print(f"  gain off by {group.gains[-1]:.1%}", flush=True)
+    found = [groups[key].summary() for key in sorted(groups)]
+    for each in found:
+        print(json.dumps(each))
+    if given.out:
+        told = provenance("", 1, 0.0)
+        command = f"python benchmarks/raw.py {given.folder.name}/"
+        command += f" --every {given.every}" * (given.every > 1)
+        facts = {
+            "date": told.date.split()[0], "symsmooth": f"{told.version}, commit {told.commit}",
+            "command": command, "quality": given.quality,
+        }  # fmt: skip
+        text = json.dumps({"facts": facts, "groups": found}, indent=1)
+        (given.out / "raw.json").write_text(text + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """Ours and the peers side by side, in one run on the same noise.
 
-Usage: python benchmarks/run.py [PART ...].
+Usage: python benchmarks/run.py [PART ...] [--out FOLDER].
 
 Parts: speed (seconds with the noise known and blind, ratio to bm3d, megapixels a second, PSNR, peak
 memory), scaling (time against pixels), em (the E+M step as a share of this machine's matrix-product rate).
 Repeats are interleaved and the smallest time counts.  Nothing is clipped; PSNR has the data range as its
-peak.  Many pictures: ``symsmooth benchmark``.
+peak.  ``speed.json`` and ``front.svg`` are written into the folder; ``benchmarks/keep.py`` keeps them for
+the pages.  Many pictures: ``symsmooth benchmark``.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ import numpy as np
 
 from symsmooth.core.metrics import psnr
 from symsmooth.experiments.benchmark.peers import PEERS, Peer, installed_peers, limit_threads
+from symsmooth.experiments.provenance import provenance
 
 SIGMA = 25 / 255
 FOLDER = Path(__file__).parent
 RATIO_TO = PEERS["bm3d"].label  # what times are compared with
 PRESETS = ("preview", "fast", "balanced", "best")
+Rows = dict[str, dict[str, float | None]]
 Denoiser = Callable[[np.ndarray, float | None], np.ndarray]
 
 
@@ -105,7 +108,7 @@ def _peak_kilobytes() -> int:
     return int(status.split("VmHWM:")[1].split()[0])
 
 
-def speed(side: int, repeats: int, threads: int) -> dict[str, dict[str, float]]:
+def speed(side: int, repeats: int, threads: int) -> Rows:
     clean, noisy = scene(side)
     methods = everything(threads)
     blind: dict[str, list[float]] = {name: [] for name in ours()}
@@ -127,7 +130,7 @@ def speed(side: int, repeats: int, threads: int) -> dict[str, dict[str, float]]:
     return {
         name: {
             "seconds": best[name],
-            "seconds_blind": min(blind.get(name, [float("nan")])),
+            "seconds_blind": min(blind[name]) if name in blind else None,
             "ratio": best[name] / best[RATIO_TO],
             "megapixels_per_second": clean.size / best[name] / 1e6,
             "psnr": quality[name],
@@ -137,13 +140,25 @@ def speed(side: int, repeats: int, threads: int) -> dict[str, dict[str, float]]:
     }
 
 
-def print_speed(rows: dict[str, dict[str, float]], side: int, threads: int) -> None:
+def facts(repeats: int, threads: int) -> dict[str, object]:
+    """Return what a reader must know of the numbers."""
+    told = provenance("", 1, 0.0)
+    versions = {PEERS[name].version for name in installed_peers()}
+    return {
+        "date": told.date.split()[0], "symsmooth": f"{told.version}, commit {told.commit}",
+        "machine": told.machine, "versions": ", ".join([told.packages, *sorted(versions)]),
+        "threads": threads, "repeats": repeats,
+    }  # fmt: skip
+
+
+def print_speed(rows: Rows, side: int, threads: int) -> None:
     print(f"\n{side}x{side}, sigma 25, {threads} threads; ratio of time to bm3d\n")
     print("| method | seconds | blind | ratio | MP/s | PSNR dB | peak MB |")
     print("|---|---|---|---|---|---|---|")
     for name, row in rows.items():
+        blind = row["seconds_blind"]
         print(
-            f"| {name} | {row['seconds']:.3f} | {row['seconds_blind']:.3f} | {row['ratio']:.3f} | "
+            f"| {name} | {row['seconds']:.3f} | {f'{blind:.3f}' if blind else ''} | {row['ratio']:.3f} | "
             f"{row['megapixels_per_second']:.2f} | {row['psnr']:.2f} | {row['peak_megabytes']:.0f} |"
         )
 
@@ -208,7 +223,7 @@ def _time(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def plot(rows: dict[str, dict[str, float]], path: Path) -> None:
+def plot(rows: Rows, path: Path) -> None:
     """PSNR against time: what is above and left of all others is the front."""
     import matplotlib
 
@@ -255,7 +270,8 @@ def main() -> None:
     if "speed" in arguments.parts:
         rows = speed(arguments.side, arguments.repeats, arguments.threads)
         print_speed(rows, arguments.side, arguments.threads)
-        (arguments.out / "speed.json").write_text(json.dumps(rows, indent=1))
+        kept = {"facts": facts(arguments.repeats, arguments.threads), "methods": rows}
+        (arguments.out / "speed.json").write_text(json.dumps(kept, indent=1) + "\n")
         plot(rows, arguments.out / "front.svg")
     if "scaling" in arguments.parts:
         scaling(arguments.repeats)

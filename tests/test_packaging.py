@@ -28,6 +28,20 @@ def test_the_conda_recipe_needs_what_the_package_needs() -> None:
     assert recipe["build"]["python"]["entry_points"] == ["symsmooth = symsmooth.cli:main"]
 
 
+@pytest.mark.parametrize("platform", ["linux-64", "linux-aarch64", "osx-arm64", "win-64"])
+def test_the_conda_recipe_is_one_for_every_platform(platform: str) -> None:
+    """rattler-build, which conda-forge builds with, knows every field of it."""
+    rattler = pytest.importorskip("rattler_build", reason="is in the group release")
+    text = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text("utf-8")
+    recipe = rattler.Stage0Recipe.from_yaml(text)
+    places = dict.fromkeys(("build_platform", "host_platform", "target_platform"), platform)
+    config = rattler.RenderConfig(platform=rattler.PlatformConfig(**places))
+    (found,) = recipe.render(rattler.VariantConfig({"c_stdlib": ["sysroot"]}), config)
+    assert str(found.recipe.package.name) == "symsmooth"
+    with pytest.raises(Exception, match="unknown field"):
+        rattler.Stage0Recipe.from_yaml(text.replace("homepage:", "home_page:"))
+
+
 def test_versions_of_python_agree() -> None:
     """Classifiers, the wheels that are built, and the workflow's matrix name the same versions."""
     lowest = PROJECT["requires-python"].removeprefix(">=")

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Install each file of dist/ into a fresh environment and try it there.  Usage: try_dist.sh [PYTHON ...]
+# Install each file of dist/ into a fresh environment and try it there; a wheel that is for another Python is
+# left out, and said so.  Usage: try_dist.sh [PYTHON ...]
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
@@ -9,9 +10,13 @@ for python in "${@:-python3}"; do
   for file in "$root"/dist/*; do
     rm -rf "$work/env"
     "$python" -m venv "$work/env"
-    "$work/env/bin/pip" install --quiet --disable-pip-version-check "$file"
     case "$file" in *.whl) kind=--wheel ;; *) kind= ;; esac
     echo "$("$python" --version), $(basename "$file")"
+    if [ -n "$kind" ] && ! "$work/env/bin/pip" install --quiet --dry-run --no-deps "$file" >/dev/null 2>&1; then
+      echo "  is for another Python"
+      continue
+    fi
+    "$work/env/bin/pip" install --quiet --disable-pip-version-check "$file"
     (cd "$work" && "$work/env/bin/python" smoke.py $kind)
   done
 done

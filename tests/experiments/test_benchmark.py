@@ -293,3 +293,23 @@ def test_the_commit_is_of_the_package_not_of_where_it_is_installed(tmp_path, mon
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
     monkeypatch.setattr(module, "__file__", str(package / "provenance.py"))
     assert provenance("", 1, 0.0).commit == ""
+
+
+def test_a_changed_package_is_told_and_nothing_else_is(tmp_path, monkeypatch) -> None:
+    """Results that are kept beside it do not make another package of it."""
+    from symsmooth.experiments import provenance as module
+
+    package = tmp_path / "src" / "symsmooth"
+    (package / "experiments").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (tmp_path / "kept.csv").write_text("1")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"]):
+        subprocess.run([*git, *words], check=True)
+    monkeypatch.setattr(module, "__file__", str(package / "experiments" / "provenance.py"))
+    (tmp_path / "kept.csv").write_text("2")
+    commit = provenance("", 1, 0.0).commit
+    assert len(commit) >= 7
+    assert "+" not in commit
+    (package / "__init__.py").write_text("x = 1")
+    assert provenance("", 1, 0.0).commit == commit + "+"

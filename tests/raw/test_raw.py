@@ -126,6 +126,15 @@ def test_gain_is_found(peak: float, pattern: str) -> None:
     assert np.allclose(found.gain, sensor.gain, rtol=0.1)
 
 
+@pytest.mark.parametrize("pattern", ["RGGB", "X-Trans"])
+def test_gain_is_found_where_noise_is_little(pattern: str) -> None:
+    """Groups of few flat patches have too small a variance: with those it was 6 to 12 % too low."""
+    sensor = Sensor(500, pattern)
+    noisy, _ = sensor.expose(data.astronaut() / 255.0, seed=1)
+    found = symsmooth.estimate_raw_noise(noisy, pattern, sensor.black, sensor.white)
+    assert np.allclose(found.gain, sensor.gain, rtol=0.04)
+
+
 def test_a_colour_with_other_noise_has_its_own_law(scene: np.ndarray) -> None:
     """Some cameras multiply red and blue before they are stored."""
     sensor = Sensor(100, "RGGB", black=0)
@@ -189,13 +198,14 @@ def test_grain_is_a_share_of_what_was_removed(scene: np.ndarray) -> None:
     sensor = Sensor(100)
     noisy, _ = sensor.expose(scene)
     noisy = noisy.astype(np.float32)
-    noisy[50, 60] = sensor.white - 1  # hot, and so replaced
+    hot = 20, 20  # in the dark, where nothing else is bright
+    noisy[hot] = sensor.white - 1
     smooth = denoised(sensor, noisy, quality="preview")
     grainy = denoised(sensor, noisy, quality="preview", grain=0.4)
     expected = smooth + 0.4 * (noisy - smooth)
-    expected[50, 60] = smooth[50, 60]
+    expected[hot] = smooth[hot]
     assert np.isclose(grainy, expected, rtol=1e-4, atol=1e-2).mean() > 0.999
-    assert grainy[50, 60] == smooth[50, 60]
+    assert grainy[hot] == smooth[hot] < 0.5 * sensor.white
 
 
 def test_points_of_light_are_no_defects() -> None:

@@ -74,12 +74,13 @@ def command_line(arguments: list[str]) -> str:
 
 
 def _commit() -> str:
-    """Return the commit of the code, with a + if it was changed since; "" outside its repository."""
+    """Return the commit, with a + if the package was changed since; "" outside its repository."""
     try:
         _git(
             "ls-files", "--error-unmatch", "__init__.py"
         )  # an environment inside another repository
-        return _git("describe", "--always", "--dirty=+", "--exclude=*")
+        changed = _git("status", "--porcelain", "--untracked-files=no", ".")
+        return _git("describe", "--always", "--exclude=*") + "+" * bool(changed)
     except (OSError, subprocess.SubprocessError):
         return ""
 

@@ -9,9 +9,10 @@ import numpy as np
 from ..core.image import Array, Float
 from .mosaic import neighbour_steps, over_neighbours, tiled
 
-# Standard deviations of the noise beyond all eight neighbours of the same colour; at least as far as these
-# lie from each other.
-_OUTLIER = 6.0
+# How far a defect lies beyond all eight neighbours of its colour: in standard deviations of the noise, and
+# in what these lie from each other.  On 24 Kodak pictures at peak 500, whose details no lens has blurred,
+# 4 pixels a picture are replaced in error and 74 % of hot ones found; with 1 for 1.5: 9 and 78 %.
+_OUTLIER, _APART = 6.0, 1.5
 _ALONE = 0.3  # of that: the most that pixels beside it may stand out; light through a lens spreads
 _MOSTLY = 5  # of a pixel and its eight neighbours
 _ROUNDS = 32  # in which a hole is filled from its border inwards
@@ -28,7 +29,7 @@ def _stands_out(values: Float, pattern: Array) -> Array:
     """Return which pixels lie above all around them, of their colour and of the others."""
     most = over_neighbours(values, pattern, np.maximum, -np.inf)
     spread = most - over_neighbours(values, pattern, np.minimum, np.inf)
-    found = values - most > np.maximum(spread, _OUTLIER)
+    found = values - most > np.maximum(np.float32(_APART) * spread, _OUTLIER)
     found &= np.isfinite(most)  # not where nothing is around
     at = np.argwhere(found)
     excess = values[tuple(at.T)] - _mean_around(values, at, pattern)

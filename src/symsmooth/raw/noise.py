@@ -7,7 +7,7 @@ A first estimate is made from patches of one colour each, along the lattice on w
 are wide, and texture in them looks like noise.  With it the mosaic is stabilised and its colour taken off
 (:mod:`symsmooth.raw.colour`); patches of what is left are five pixels wide, and correct the estimate: on
 twelve Kodak pictures at peaks 20, 100, 500 the gain was off by 6, 10, 16 % before (X-Trans: 9, 16, 48 %),
-and is off by 7, 5, 7 % (6, 3, 6 %) on eight of them after; docs/howto/raw.md has more.
+and is off by 5, 3, 7 % (5, 4, 8 %) on 24 after; docs/howto/raw.md has more.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from .mosaic import lattice, sites, tiled
 _SIDE = 5  # pixels of a patch
 _PATCHES = 24_000  # of a colour
 _GROUPS = 12  # of them, by brightness
-_FINE_PATCHES, _FINE_GROUPS = 40_000, 16  # of all colours together
+# Patches of all colours together, and groups of them: the variance of a group of few flat patches is too
+# small.  With 40 000 the gain of Kodak pictures is off by 9 % at peak 500 and 6 % at 100, not 7 and 3.
+_FINE_PATCHES, _FINE_GROUPS = 160_000, 16
 _FEWEST = 400  # patches in a group
 _OWN = 1.5  # times the variance of another colour: with more, colours have laws of their own
 _CALM = 0.3  # quantile of the energy where colours are compared

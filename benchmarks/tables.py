@@ -1,0 +1,358 @@
+"""Tables of the pages, as Markdown, from what is kept; one function a table, by name in ``TABLES``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from stored import Kept, load, load_json
+
+PRESETS = ("best", "balanced", "fast", "preview")
+BM3D = "bm3d (non-commercial licence)"
+NOTES = {"balanced": " (default)"}
+OURS = "symsmooth denoise:"
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Return a number, or nothing where it was not measured."""
+    return "" if value is None or isnan(value) else f"{value:.{digits}f}"
+
+
+def name_of(method: str) -> str:
+    """Return the name of a method in a table; ours are bold."""
+    if not method.startswith("symsmooth"):
+        return method.removesuffix(" (non-commercial licence)")
+    preset = method.removeprefix(OURS)
+    return f"**symsmooth, {preset}**{NOTES.get(preset, '')}"
+
+
+# --- white noise ---------------------------------------------------------------------------------
+
+
+def white() -> str:
+    """White noise on the standard sets, beside what others published."""
+    ours, others = load_json("standard"), load_json("published")["white"]
+    sigmas = [f"{sigma}" for sigma in ours["sigmas"]]
+    head = ["sigma", f"Set12: {sigmas[0]}", *sigmas[1:], f"BSD68: {sigmas[0]}", *sigmas[1:]]
+    rows = []
+    for method, sets in ours["psnr"].items():
+        if method == "bm3d":
+            continue
+        preset = method.removeprefix("symsmooth ")
+        name = f"**symsmooth, {preset}**{NOTES.get(preset, '')}"
+        rows.append([name, *_in_sets(sets, "{}")])
+    for method, sets in others["psnr"].items():
+        cells = _in_sets(sets, "*{}*")
+        name = f"*{method}*"
+        if method == "BM3D":
+            cells[:3] = _in_sets(ours["psnr"]["bm3d"], "{}")[:3]
+            name = "BM3D (`bm3d`; *BSD68*)"
+        rows.append([name, *cells])
+    intro = (
+        f"White noise, {ours['noise']}, mean PSNR in dB on two sets that no constant was chosen on "
+        f"(measured {ours['date']} at commit {ours['commit']}; in italics what others published):\n\n"
+    )
+    return intro + markdown(head, rows)
+
+
+def _in_sets(sets: dict[str, list[float]], form: str) -> list[str]:
+    cells = []
+    for each in ("Set12", "BSD68"):
+        values = sets.get(each)
+        cells += [form.format(f"{value:.2f}") for value in values] if values else [""] * 3
+    return cells
+
+
+def development(plan: str) -> Callable[[], str]:
+    """White noise on pictures that constants were chosen on: PSNR, SSIM, time, known and blind."""
+
+    def table() -> str:
+        kept = load(plan)
+        modes = [mode for mode in (True, False) if kept.select(known=mode)]
+        timed = not isnan(kept.mean("seconds"))
+        head = ["noise", "method"]
+        for mode in modes:
+            told = "known" if mode else "blind"
+            head += [f"PSNR, {told}", f"SSIM, {told}", *[f"seconds, {told}"] * timed]
+        head += ["least gain on a picture"]
+        rows = [
+            _cells(kept, noise, method, modes, timed)
+            for noise in dict.fromkeys(row["noise"] for row in kept.rows)
+            for method in kept.methods
+        ]
+        return _origin(kept) + markdown(head, rows)
+
+    return table
+
+
+def _cells(kept: Kept, noise: str, method: str, modes: list[bool], timed: bool) -> list[str]:
+    cells = [noise, name_of(method)]
+    for mode in modes:
+        wanted = {"noise": noise, "method": method, "known": mode}
+        cells += [number(kept.mean("psnr", **wanted)), number(kept.mean("ssim", **wanted), 4)]
+        cells += [number(kept.mean("seconds", **wanted), 3)] * timed
+    return [*cells, _least(kept.select(noise=noise, method=method, known=modes[-1]))]
+
+
+def _least(rows: list[dict[str, Any]]) -> str:
+    row = min(rows, key=lambda each: each["psnr"] - each["noisy_psnr"])
+    return f"{row['psnr'] - row['noisy_psnr']:+.2f} ({row['picture'].replace('_', chr(92) + '_')})"
+
+
+def _origin(kept: Kept) -> str:
+    pictures = len({(row["set"], row["picture"]) for row in kept.rows})
+    return (
+        f"*{kept.label.capitalize()}*: constants were chosen on these pictures.\n"
+        f"{pictures} of them, measured {kept.origin} (`{kept.facts['Command']}`).\n\n"
+    )
+
+
+def gains() -> str:
+    """Mean gain over bm3d by sigma, in brackets that of the worst picture."""
+    kept = load("train400-bm3d")
+    head = ["sigma", "bm3d", *reversed(PRESETS)]
+    rows = []
+    for noise in dict.fromkeys(row["noise"] for row in kept.rows):
+        theirs = {r["picture"]: r["psnr"] for r in kept.select(noise=noise, method=BM3D)}
+        cells = [noise.rpartition(" ")[2], number(sum(theirs.values()) / len(theirs))]
+        for preset in reversed(PRESETS):
+            ours = kept.select(noise=noise, method=OURS + preset)
+            more = [row["psnr"] - theirs[row["picture"]] for row in ours]
+            cells.append(f"{sum(more) / len(more):+.3f} ({min(more):+.2f})")
+        rows.append(cells)
+    return _origin(kept) + markdown(head, rows)
+
+
+# --- real noise ----------------------------------------------------------------------------------
+
+REAL = (  # name, rows of the plan, which published figures stand beside it
+    ("PolyU, camera JPEGs", lambda row: row["set"] == "real/polyu", "PolyU (100 pictures)"),
+    ("SIDD, phones in poor light", lambda row: row["set"] == "real/sidd", "SIDD validation"),
+    ("FMD, wide-field microscope", lambda row: row["picture"].startswith("Wide"), "FMD (48 pictures)"),
+    ("FMD, confocal", lambda row: row["picture"].startswith("Confocal"), ""),
+    ("FMD, two-photon", lambda row: row["picture"].startswith("Two"), ""),
+)  # fmt: skip
+
+
+def real() -> str:
+    """Real noise, nothing given, beside what others published for the whole sets."""
+    kept, published = load("real"), load_json("published")["real"]["psnr"]
+    rows = []
+    for name, belongs, anchor in REAL:
+        own = [row for row in kept.select(method=OURS + "balanced") if belongs(row)]
+        beside = ", ".join(f"{k} {v:.2f}" for k, v in published.get(anchor, {}).items())
+        rows.append([
+            f"{name} ({len(own)})", number(_mean(own, "noisy_psnr")), f"**{number(_mean(own, 'psnr'))}**",
+            f"{anchor}: {beside}" if beside else "",
+        ])  # fmt: skip
+    head = ["pictures", "as they came", "symsmooth, balanced", "published, for the whole sets"]
+    intro = (
+        "Real noise, nothing given, 8-bit results, mean PSNR in dB.\nThese are the halves of the sets that "
+        f'constants were chosen on ("development"), measured {kept.origin}:\n\n'
+    )
+    return intro + markdown(head, rows)
+
+
+def real_all() -> str:
+    """Real noise, all presets: gain, least gain, time, what was found."""
+    kept = load("real")
+    timed = not isnan(kept.mean("seconds"))
+    head = [
+        "pictures",
+        "method",
+        "PSNR",
+        "SSIM",
+        *["seconds"] * timed,
+        "least gain on a picture",
+        "noise found",
+    ]
+    rows = []
+    for name, belongs, _ in REAL:
+        for method in kept.methods:
+            own = [row for row in kept.select(method=method) if belongs(row)]
+            kinds = Counter(row["kind"] for row in own if row["kind"])
+            rows.append([
+                name, name_of(method), number(_mean(own, "psnr")), number(_mean(own, "ssim"), 4),
+                *[number(_mean(own, "seconds"), 2)] * timed, _least(own),
+                ", ".join(f"{kind} {n}" for kind, n in kinds.most_common()),
+            ])  # fmt: skip
+    return _origin(kept) + markdown(head, rows)
+
+
+def anchors() -> str:
+    """Real noise, as others published it."""
+    told = load_json("published")["real"]
+    rows = [
+        [name, ", ".join(f"{method} {psnr:.2f}" for method, psnr in values.items())]
+        for name, values in told["psnr"].items()
+    ]
+    return markdown(["set", "published mean PSNR, dB"], rows) + f"\nSources: {told['sources']}.\n"
+
+
+def _mean(rows: list[dict[str, Any]], field: str) -> float:
+    values = [row[field] for row in rows if row[field] is not None]
+    return sum(values) / len(values) if values else float("nan")
+
+
+# --- time ----------------------------------------------------------------------------------------
+
+SAME = ("symsmooth GSF, k given", "symsmooth NLM balanced")  # on top of others
+
+
+def speed() -> str:
+    """All methods on one photograph."""
+    kept = load_json("speed")
+    head = ["method", "seconds", "blind", "ratio to bm3d", "PSNR, dB", "peak memory, MB"]
+    rows = []
+    for name, row in kept["methods"].items():
+        if name in SAME:
+            continue
+        preset = name.removeprefix("symsmooth ")
+        label = (
+            f"**symsmooth, {preset}**{NOTES.get(preset, '')}"
+            if preset in PRESETS
+            else f"**{name}**"
+        )
+        ours = name.startswith("symsmooth")
+        rows.append([
+            label if ours else name, number(row["seconds"], 3), number(row["seconds_blind"], 3),
+            number(row["ratio"], 3), number(row["psnr"]), number(row["peak_megabytes"], 0),
+        ])  # fmt: skip
+    return f"{_when(kept)}\n\n" + markdown(head, rows)
+
+
+def ratios() -> str:
+    """One sentence: how long the presets take beside bm3d."""
+    kept = load_json("speed")
+    parts = [
+        f"`{preset}` {'takes ' * (not number)}{100 * kept['methods'][f'symsmooth {preset}']['ratio']:.1f} %"
+        + " of the time of `bm3d`" * (not number)
+        for number, preset in enumerate(reversed(PRESETS))
+    ]
+    said = f"\n{kept['note']}." if kept.get("note") else ""
+    return f"For a 512 x 512 photograph {', '.join(parts)}.{said}\n"
+
+
+def presets() -> str:
+    """Time and gain of the presets."""
+    times, kept = load_json("speed"), load("train400-bm3d")
+    rows = []
+    for preset in reversed(PRESETS):
+        row = times["methods"][f"symsmooth {preset}"]
+        gain = []
+        for sigma in (5, 25, 100):
+            wanted = {"noise": f"white, sigma {sigma}"}
+            own = kept.mean("psnr", method=OURS + preset, **wanted)
+            gain.append(f"{own - kept.mean('psnr', method=BM3D, **wanted):+.2f}")
+        rows.append([
+            f'`quality="{preset}"`{NOTES.get(preset, "")}', number(row["seconds"]),
+            number(row["seconds_blind"]), f"{100 * row['ratio']:.0f} %", " / ".join(gain),
+        ])  # fmt: skip
+    head = ["", "seconds", "blind", "of bm3d's time", "dB over bm3d at sigma 5 / 25 / 100"]
+    return markdown(head, rows)
+
+
+def _when(kept: dict[str, Any]) -> str:
+    facts = kept["facts"]
+    note = f"\n{kept['note']}." if kept.get("note") else ""
+    return (
+        "512x512 photograph (`skimage.data.camera`), sigma 25, noise seed 0, "
+        f"{facts['threads']} threads, best of {facts['repeats']} interleaved runs (`make bench`), "
+        f"{facts['date']}, {facts['symsmooth']}.{note}"
+    )
+
+
+def draw_front(path: Path) -> None:
+    """Draw PSNR against time."""
+    from run import plot
+
+    plot(load_json("speed")["methods"], path)
+
+
+# --- raw and Rician ------------------------------------------------------------------------------
+
+
+def raw() -> str:
+    """Raw mosaics, before and after development."""
+    kept = load_json("raw")
+    head = ["pattern, electrons at white", "noisy", "`denoise` after development", "bm3d on the planes",
+            "`denoise_raw`", "over bm3d", "gain off by (mean, worst)"]  # fmt: skip
+    rows = []
+    for group in kept["groups"]:
+        psnr = group["psnr"]
+        theirs = psnr.get("bm3d, planes")
+        rows.append([
+            f"{group['kind']} ({group['pictures']} pictures), {group['peak']}", number(psnr["noisy"]),
+            number(psnr["denoise, developed"]), number(theirs), f"**{number(psnr['denoise_raw'])}**",
+            f"{psnr['denoise_raw'] - theirs:+.2f}" if theirs else "",
+            _percent(group["gain_error"], group["worst_gain_error"]),
+        ])  # fmt: skip
+    return f"Measured {_told(kept)}, `{kept['facts']['command']}`.\n\n" + markdown(head, rows)
+
+
+def _percent(*shares: float | None) -> str:
+    return ", ".join(f"{100 * share:.0f} %" for share in shares if share is not None)
+
+
+def rician() -> str:
+    """Rician noise in a head phantom, beside dipy."""
+    kept = load_json("rician")
+    timed = kept["rows"][0].get("seconds") is not None
+    head = [
+        "sigma",
+        "method",
+        "PSNR, dB",
+        "inside the head, dB",
+        "bias in air, of sigma",
+        *["seconds"] * timed,
+    ]
+    rows = [
+        [
+            f"{row['sigma']:g}", f"**{row['method']}**" if row["ours"] else row["method"],
+            number(row["psnr"]), number(row["inside"]), f"{row['air_bias']:+.3f}",
+            *[number(row["seconds"])] * timed,
+        ]
+        for row in kept["rows"]
+    ]  # fmt: skip
+    return f"Measured {_told(kept)}, `{kept['facts']['command']}`.\n\n" + markdown(head, rows)
+
+
+def _told(kept: dict[str, Any]) -> str:
+    return f"{kept['facts']['date']}, {kept['facts']['symsmooth']}"
+
+
+def paper() -> str:
+    """NLM, One-step and GSF on the paper's pictures, from the report of ``symsmooth reproduce``."""
+    text = (Path(__file__).parents[1] / "docs" / "reproduction.md").read_text("utf-8")
+    section = text[text.index("(`sigma`, Table IV)") :]
+    lines = [line.strip("| ").split(" | ")[:4] for line in section.splitlines() if line[:2] == "| "]
+    rows = [line for line in lines[:8] if line[0].isdigit()]
+    assert len(rows) == 5, "the report has another form"
+    return markdown(["sigma", "NLM", "One-step", "GSF"], rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "white": white,
+    "real": real,
+    "real-all": real_all,
+    "anchors": anchors,
+    "train400": development("train400"),
+    "kodak24": development("kodak24"),
+    "kodak24-bm3d": development("kodak24-bm3d"),
+    "gains": gains,
+    "speed": speed,
+    "ratios": ratios,
+    "presets": presets,
+    "paper": paper,
+    "raw": raw,
+    "rician": rician,
+}

@@ -1,0 +1,111 @@
+"""What the pages print is what was measured and kept."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from .documents import ROOT
+
+STORED = ROOT / "benchmarks" / "stored"
+
+
+@pytest.fixture
+def scripts(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
+    """The scripts of ``benchmarks``, imported as they import each other."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import keep
+    import pages
+    import stored
+    import tables
+
+    return {"keep": keep, "pages": pages, "stored": stored, "tables": tables}
+
+
+def test_pages_agree_with_what_is_kept(scripts) -> None:
+    pages = scripts["pages"]
+    marked = pages.pages()
+    assert ROOT / "README.md" in marked
+    assert ROOT / "docs" / "benchmarks.md" in marked
+    for path in marked:
+        text = path.read_text("utf-8")
+        assert pages.made(text) == text, f"{path.name}: run python benchmarks/pages.py"
+
+
+def test_every_table_is_somewhere(scripts) -> None:
+    text = "".join(path.read_text("utf-8") for path in scripts["pages"].pages())
+    assert set(re.findall(r"<!-- table: ([\w-]+) -->", text)) == set(scripts["tables"].TABLES)
+
+
+def test_a_changed_figure_is_found(scripts, tmp_path, monkeypatch) -> None:
+    pages = scripts["pages"]
+    text = (ROOT / "README.md").read_text("utf-8")
+    changed = re.sub(r"\| 32\.80 \|", "| 33.80 |", text, count=1)
+    assert changed != text
+    assert pages.made(changed) == text
+    with pytest.raises(KeyError, match="there is no table nonsense"):
+        pages.made("<!-- table: nonsense -->\n<!-- end -->")
+
+
+def test_every_plan_was_measured_and_says_when_and_with_what(scripts) -> None:
+    for name, plan in scripts["keep"].plans().items():
+        kept = scripts["stored"].load(name)
+        assert kept.label == plan["label"] == "development"
+        assert re.match(r"\d{4}-\d\d-\d\d", kept.facts["Date"])
+        assert "commit" in kept.facts["symsmooth"]
+        assert all(
+            word in kept.facts["Command"] for word in plan["options"].split() if "," not in word
+        )
+        assert kept.rows
+
+
+def test_nothing_kept_names_a_place_or_a_machine() -> None:
+    for path in STORED.rglob("*.*"):
+        text = path.read_text("utf-8")
+        assert not re.search(r"/(home|root|work|tmp|Users)/", text), path.name
+        assert '"node"' not in text, path.name
+
+
+def test_times_are_kept_of_quiet_machines_only(scripts, tmp_path) -> None:
+    stored = scripts["stored"]
+    row = {
+        "set": "a", "picture": "b", "noise": "white, sigma 5", "method": "m", "known": True,
+        "psnr": 30.1234, "ssim": 0.9, "seconds": 1.5, "noise_kind": "white", "noisy_psnr": 20.0,
+    }  # fmt: skip
+    exact = row | {"psnr": None, "ssim": None, "known": False}
+    found = {"measurements": [row, exact], "label": "x", "facts": {"Date": "d", "symsmooth": "s"}}
+    stored.keep("quiet", found, True, tmp_path)
+    stored.keep("busy", found, False, tmp_path)
+    assert stored.load("quiet", tmp_path).mean("seconds") == 1.5
+    busy = stored.load("busy", tmp_path)
+    assert math.isnan(busy.mean("seconds"))
+    assert busy.mean("psnr") == 30.123
+    assert busy.select(known=False)[0]["psnr"] is None
+    assert "busy" in json.loads((tmp_path / "busy.json").read_text())["facts"]["Time"]
+
+
+def test_the_check_ends_well(tmp_path) -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "pages.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_no_table_of_decibels_is_pasted() -> None:
+    """In the README every table with figures is made."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    bare = re.sub(r"<!-- table: .*?<!-- end -->", "", text, flags=re.DOTALL)
+    assert not re.search(r"^\|.*\d\d\.\d\d", bare, re.MULTILINE)
+
+
+def test_scripts_are_where_plans_look_for_them(scripts, monkeypatch) -> None:
+    monkeypatch.setenv("SYMSMOOTH_IMAGES", "pictures")
+    named = scripts["keep"].scripts()
+    assert set(named) == set(scripts["keep"].SCRIPTS)
+    assert all(Path(words[0]).is_file() for words in named.values())
