@@ -29,7 +29,10 @@ _FLATTEST = 0.02  # of the patches
 # to 700), and says nothing of noise.  Photon noise on photographs has 0.3 to 1.7.
 _ALL_STRUCTURE = 4.0
 _FEWEST = 3  # groups that a line needs
-_EVIDENCE = 6.0  # that a line needs to miss zero
+_EVIDENCE = (
+    6.0,
+    4.0,
+)  # that a line needs to miss zero; to miss the darkest pixel, which is less sure
 _DARKEST = 1e-4  # quantile of the pixels that is called the darkest
 # That it surely grows: variance from dark to bright; log of the growth over the scatter about the line;
 # evidence against one level at all brightnesses (white noise on photographs has 0 to 7).
@@ -251,11 +254,13 @@ def fit_line(levels: Array, variances: Array, *zeros: float) -> tuple[float, flo
     for zero in zeros:
         (gain,), residuals = _fit_robustly((levels - zero)[:, np.newaxis], variances)
         simple.append((gain, -gain * zero, residuals))
-    (gain, offset), residuals = _fit_robustly(_line(levels), variances)
+    # How much it grows is asked of the flattest patches too, which have no such groups: one start.
+    (gain, offset), residuals = _fit_robustly(_line(levels), variances, len(zeros) > 1)
     spread = min(_spread(residuals), *(_spread(fit[2]) for fit in simple))
     doubts = [_doubt(fit[2], spread) for fit in simple]
     best = int(np.argmin(doubts))
-    if simple[best][0] > 0.0 and doubts[best] - _doubt(residuals, spread) < _EVIDENCE:
+    needed = _EVIDENCE[min(best, 1)]
+    if simple[best][0] > 0.0 and doubts[best] - _doubt(residuals, spread) < needed:
         return simple[best][:2]
     if gain <= 0.0:
         return 0.0, float(np.median(variances))
@@ -282,16 +287,45 @@ def _line(levels: Array) -> Array:
     return np.stack([levels, np.ones_like(levels)], axis=1)
 
 
-def _fit_robustly(design: Array, variances: Array) -> tuple[list[float], Array]:
-    """Fit by reweighting (Cauchy); return the coefficients and the relative residuals."""
+def _fit_robustly(
+    design: Array, variances: Array, two_starts: bool = False
+) -> tuple[list[float], Array]:
+    """Fit by reweighting (Cauchy); return the coefficients and the relative residuals.
+
+    It begins by least squares, and with ``two_starts`` once more as the median of the slopes between
+    groups: bright groups of a few filaments, whose patches are half dark, have too little variance
+    and draw the first line down (confocal pictures of mouse tissue: gain 25 % low, 0.3 dB).
+    """
     tiny = 1e-12 + 1e-6 * float(variances.max(initial=0.0))
-    weights = 1.0 / np.maximum(variances, tiny) ** 2
+    starts = [_least_squares(design, variances, 1.0 / np.maximum(variances, tiny) ** 2)]
+    if two_starts:
+        starts.append(_median_line(design[:, 0], variances))
+    fits = [_reweight(design, variances, start, tiny) for start in starts]
+    spread = min(_spread(residuals) for _, residuals in fits)
+    return min(fits, key=lambda fit: _doubt(fit[1], spread))
+
+
+def _reweight(
+    design: Array, variances: Array, line: Array, tiny: float
+) -> tuple[list[float], Array]:
+    """Improve a fit by reweighting; return the coefficients and the relative residuals."""
     for _ in range(_ROUNDS):
-        line = _least_squares(design, variances, weights)
         predicted = np.maximum(design @ line, tiny)
         residuals = (variances - predicted) / predicted
         weights = 1.0 / (1.0 + _scaled(residuals, _spread(residuals)) ** 2) / predicted**2
-    return [float(v) for v in line], residuals
+        line = _least_squares(design, variances, weights)
+    predicted = np.maximum(design @ line, tiny)
+    return [float(v) for v in line], (variances - predicted) / predicted
+
+
+def _median_line(levels: Array, variances: Array) -> Array:
+    """Return the median slope between two groups, and the median offset (Theil and Sen)."""
+    first, second = np.triu_indices(len(levels), 1)
+    run = levels[second] - levels[first]
+    apart = np.abs(run) > 1e-12
+    rise = variances[second] - variances[first]
+    slope = float(np.median(rise[apart] / run[apart])) if apart.any() else 0.0
+    return np.array([slope, np.median(variances - slope * levels)])
 
 
 def _least_squares(design: Array, values: Array, weights: Array) -> Array:
