@@ -90,6 +90,21 @@ def test_levels_must_become_smaller(tmp_path: Path) -> None:
     refused(make_ome(tmp_path, "1", "0"), "level 0 that is not a smaller copy")
 
 
+@pytest.mark.parametrize("boxes", [False, True])
+@pytest.mark.parametrize("below", ["x.zarr", "0/x.zarr", "tables/x.zarr"])
+def test_a_store_is_not_copied_into_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, below: str, boxes: bool
+) -> None:
+    store = make_ome(tmp_path, "0", "1")
+    (store / "tables").mkdir()
+    before = sorted(store.rglob("*"))
+    monkeypatch.setattr("symsmooth.app.large._LARGE", -1 if boxes else 2**28)
+    done = denoise(store, store / below)
+    assert done.exit_code == 1
+    assert "lies inside the store it is made from" in done.output
+    assert sorted(store.rglob("*")) == before
+
+
 def test_good_names_are_inside(tmp_path: Path) -> None:
     assert name_inside(tmp_path, "a/0") == "a/0"
     assert name_inside(tmp_path, "./a/") == "a"
