@@ -333,6 +333,21 @@ def test_damaged_files_that_can_be_read_become_whole_ones(tmp_path: Path, what: 
         np.testing.assert_array_equal(read_image(tmp_path / name).pixels, 255 - pixels)
 
 
+def test_a_tag_that_is_there_twice_keeps_its_first_value(tmp_path: Path) -> None:
+    """Readers take the first one; a note in the directory may not put the other before it."""
+    path, out = tmp_path / "twice.tif", tmp_path / "out.tif"
+    tifffile.imwrite(path, np.arange(288, dtype=np.uint16).reshape(16, 18), software="other")
+    with tifffile.TiffFile(path) as opened:
+        at = opened.pages[0].tags[305].offset
+    data = bytearray(path.read_bytes())
+    struct.pack_into("<H", data, at, 256)  # the text is another width
+    path.write_bytes(data)
+    assert read_image(path).pixels.shape == (16, 18)
+    done = denoise(path, out)
+    assert done.exit_code == 0, done.output
+    np.testing.assert_array_equal(read_image(out).pixels, read_image(path).pixels)
+
+
 def test_directories_below_a_page_may_not_be_the_page(tmp_path: Path) -> None:
     data = bytearray(chained(16, back_to=None))
     page = struct.unpack_from("<I", data, 4)[0]
