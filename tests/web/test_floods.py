@@ -150,6 +150,19 @@ def test_no_answer_says_where_files_are(come: Any, server: Server) -> None:
     assert set(parts[0]) == {"box", "at", "panel", "number"}
 
 
+def test_ranges_of_a_download_cost_nothing(come: Any) -> None:
+    person = come()
+    id = person.drop("a.npy", picture(300))["id"]
+    person.run()
+    path, start = f"{person.here}/{id}/result", time.monotonic()
+    for ranges, status in (
+        ("bytes=0-10", 206), ("bytes=5-2", 400), ("x=1", 400), ("bytes=" + "0-," * 4000, 200),
+        ("bytes=" + ",".join(f"{n}-{n}" for n in range(0, 5000, 2))[:15_000], 200),
+    ):  # fmt: skip
+        assert person.ask(path, Range=ranges)[0] == status, ranges[:20]
+    assert time.monotonic() - start < 5
+
+
 # --- files ------------------------------------------------------------------------------------
 
 
