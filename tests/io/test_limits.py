@@ -413,6 +413,13 @@ def test_a_segment_unpacks_to_a_segment_at_most(
     refused(path, "has a segment that unpacks to more than")
 
 
+@pytest.mark.parametrize("shape", [(), (7,)])
+def test_a_number_or_a_list_is_no_picture(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.ones(shape))
+    refused(path, "holds no picture: its shape is")
+
+
 def test_an_empty_or_flat_npy_is_no_picture_to_cut(tmp_path: Path) -> None:
     for shape in ((), (5,), (0, 5)):
         np.save(tmp_path / "in.npy", np.zeros(shape))
