@@ -21,7 +21,8 @@ test: $(VENV)/.installed-test
 SCREEN := $(shell command -v xvfb-run >/dev/null && echo xvfb-run -a)
 napari-test:
 	$(MAKE) VENV=.venv-napari .venv-napari/.installed-napari
-	$(SCREEN) .venv-napari/bin/python -m pytest tests/napari -W ignore::DeprecationWarning -W ignore::FutureWarning
+	$(SCREEN) .venv-napari/bin/python -m pytest tests/napari -W ignore::DeprecationWarning -W ignore::FutureWarning \
+	  --cov --cov-config=tests/napari/coverage.ini --cov-report=term
 	.venv-napari/bin/npe2 validate symsmooth
 
 slow: $(VENV)/.installed-test

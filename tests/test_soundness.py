@@ -63,6 +63,37 @@ def test_little_noise_does_no_harm(quality, ratio) -> None:
     assert after <= 1.02 * before
 
 
+@pytest.mark.parametrize("ratio", [1e-30, 1e-20, 1e-12, 1e-9, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3])
+@pytest.mark.parametrize("kind", ["photons", "coarse"])
+@pytest.mark.parametrize("quality", PRESETS[:3])
+def test_little_noise_of_other_kinds_does_no_harm(quality, kind, ratio) -> None:
+    """Down to what no float32 can hold beside the picture, which is none."""
+    y, x = np.indices((64, 64))
+    clean = 229 + 100 * np.sin(y / 7) * np.cos(x / 5)
+    rng = np.random.default_rng(0)
+    if kind == "photons":
+        model = symsmooth.noise.PoissonGaussian((255 * ratio**2,), (0.0,))
+        noise = np.sqrt(255 * ratio**2 * clean) * rng.standard_normal(clean.shape)
+    else:
+        spectrum = np.exp(-np.add.outer(np.arange(8), np.arange(8)) / 3)
+        spectrum *= (255 * ratio) ** 2 / spectrum.mean()
+        model = symsmooth.noise.Correlated(spectrum[np.newaxis], np.eye(1))
+        noise = rng.standard_normal(clean.shape)
+        noise = model.restore(noise[..., np.newaxis].astype(np.float32))[..., 0]
+    result = symsmooth.denoise(clean + noise, noise=model, quality=quality)
+    before, after = (np.sqrt(np.mean((v - clean) ** 2)) for v in (clean + noise, result))
+    assert after <= 1.02 * before + 2e-7 * 255  # float32 rounds by as much
+
+
+def test_photon_noise_is_asked_for_where_there_is_none() -> None:
+    """A drawn star: nothing of it moves."""
+    y, x = np.indices((40, 44))
+    star = 300 + 80000 * np.exp(-((y - 20) ** 2 + (x - 20) ** 2) / 4)
+    for quality in PRESETS:
+        result = symsmooth.denoise(star, noise="poisson-gaussian", quality=quality)
+        assert np.abs(result - star).max() < 1e-3
+
+
 def test_the_bound_is_counted() -> None:
     """A pixel that noise of this level cannot explain is held at 8 sigma, and the result says so."""
     noisy = np.random.default_rng(0).normal(0.0, 1.0, (48, 48))

@@ -90,6 +90,21 @@ def test_levels_must_become_smaller(tmp_path: Path) -> None:
     refused(make_ome(tmp_path, "1", "0"), "level 0 that is not a smaller copy")
 
 
+@pytest.mark.parametrize("boxes", [False, True])
+@pytest.mark.parametrize("below", ["x.zarr", "0/x.zarr", "tables/x.zarr"])
+def test_a_store_is_not_copied_into_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, below: str, boxes: bool
+) -> None:
+    store = make_ome(tmp_path, "0", "1")
+    (store / "tables").mkdir()
+    before = sorted(store.rglob("*"))
+    monkeypatch.setattr("symsmooth.app.large._LARGE", -1 if boxes else 2**28)
+    done = denoise(store, store / below)
+    assert done.exit_code == 1
+    assert "lies inside the store it is made from" in done.output
+    assert sorted(store.rglob("*")) == before
+
+
 def test_good_names_are_inside(tmp_path: Path) -> None:
     assert name_inside(tmp_path, "a/0") == "a/0"
     assert name_inside(tmp_path, "./a/") == "a"
@@ -318,6 +333,21 @@ def test_damaged_files_that_can_be_read_become_whole_ones(tmp_path: Path, what: 
         np.testing.assert_array_equal(read_image(tmp_path / name).pixels, 255 - pixels)
 
 
+def test_a_tag_that_is_there_twice_keeps_its_first_value(tmp_path: Path) -> None:
+    """Readers take the first one; a note in the directory may not put the other before it."""
+    path, out = tmp_path / "twice.tif", tmp_path / "out.tif"
+    tifffile.imwrite(path, np.arange(288, dtype=np.uint16).reshape(16, 18), software="other")
+    with tifffile.TiffFile(path) as opened:
+        at = opened.pages[0].tags[305].offset
+    data = bytearray(path.read_bytes())
+    struct.pack_into("<H", data, at, 256)  # the text is another width
+    path.write_bytes(data)
+    assert read_image(path).pixels.shape == (16, 18)
+    done = denoise(path, out)
+    assert done.exit_code == 0, done.output
+    np.testing.assert_array_equal(read_image(out).pixels, read_image(path).pixels)
+
+
 def test_directories_below_a_page_may_not_be_the_page(tmp_path: Path) -> None:
     data = bytearray(chained(16, back_to=None))
     page = struct.unpack_from("<I", data, 4)[0]
@@ -381,6 +411,13 @@ def test_a_segment_unpacks_to_a_segment_at_most(
     assert (read_image(path).pixels == 0).all()
     path.write_bytes(tiff_of(32, 32, code, pack(bytes(2**24))))
     refused(path, "has a segment that unpacks to more than")
+
+
+@pytest.mark.parametrize("shape", [(), (7,)])
+def test_a_number_or_a_list_is_no_picture(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.ones(shape))
+    refused(path, "holds no picture: its shape is")
 
 
 def test_an_empty_or_flat_npy_is_no_picture_to_cut(tmp_path: Path) -> None:

@@ -139,13 +139,62 @@ def test_sigterm_ends_the_server_while_it_works(tmp_path: Path) -> None:
     person.close_tabs()
 
 
-def test_sigterm_before_the_page_is_there_leaves_nothing(tmp_path: Path) -> None:
-    server = Server(tmp_path, wait=False)
-    wait_for(lambda: server.files(""), 30)
-    start = time.monotonic()
-    told = server.end()
-    assert time.monotonic() - start < 5  # imports are under way, which cannot be interrupted
+# Where a server that starts is when it is ended: it notes the time, and sends itself the signal.
+STAGES = {
+    "its folder": ("symsmooth.web.server", "Sessions.__init__"),
+    "loading": ("symsmooth.web.connections", None),  # its libraries are being imported
+    "its crews": ("symsmooth.web.crew", "Crew.__init__"),
+    "its addresses": ("symsmooth.web.handlers", "Handlers.app"),
+    "listening": ("uvicorn.server", "Server.startup"),
+    "ready": ("uvicorn.server", "Server.main_loop"),
+}
+END_AT = """
+import importlib.abc, importlib.util, os, signal, sys, time
+def end():
+    with open({noted!r}, "w") as out: out.write(str(time.time()))
+    os.kill(os.getpid(), signal.SIGTERM)
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name != {module!r}: return None
+        sys.meta_path.remove(self)
+        if {function!r} is None: return end()
+        spec = importlib.util.find_spec(name)
+        load = spec.loader.exec_module
+        def exec_module(module):
+            load(module)
+            owner, _, name = {function!r}.partition(".")
+            real = getattr(getattr(module, owner), name)
+            def ended(*given, **more):
+                end()
+                return real(*given, **more)
+            setattr(getattr(module, owner), name, ended)
+        spec.loader.exec_module = exec_module
+        return spec
+sys.meta_path.insert(0, Finder())
+"""
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_sigterm_while_it_starts_ends_it_and_leaves_nothing(tmp_path: Path, stage: str) -> None:
+    module, function = STAGES[stage]
+    noted = tmp_path / "noted"
+    prepare = END_AT.format(noted=str(noted), module=module, function=function)
+    server = Server(tmp_path, prepare, wait=False)
+    _, told = server.process.communicate(timeout=30)
+    assert time.time() - float(noted.read_text()) < 2
+    assert told.endswith("stopped; all pictures that were dropped are deleted\n")
     assert "Traceback" not in told
+    assert server.process.returncode == 0
+    assert server.files("") == []
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.1, 0.3])
+def test_sigterm_before_it_has_anything_ends_it_too(tmp_path: Path, seconds: float) -> None:
+    server = Server(tmp_path, wait=False)
+    time.sleep(seconds)
+    start = time.monotonic()
+    assert "Traceback" not in server.end()
+    assert time.monotonic() - start < 2
     assert server.files("") == []
 
 

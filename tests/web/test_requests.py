@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,26 @@ def test_what_is_not_for_this_page_is_not_answered(server: Server) -> None:
         assert server.ask(path)[0] == 404, path
     for method in ("PUT", "PATCH", "OPTIONS", "TRACE"):
         assert server.ask("/", method)[0] == 405
+
+
+def test_what_proxies_say_is_not_believed(come: Any, server: Server) -> None:
+    """A visitor could say it too: it changes neither where answers lead nor who asks."""
+    forged = {
+        "X-Forwarded-Host": "evil.example", "X-Forwarded-For": "10.0.0.1",
+        "X-Forwarded-Proto": "https", "Forwarded": "for=10.0.0.1;host=evil.example;proto=https",
+    }  # fmt: skip
+    connection = http.client.HTTPConnection("127.0.0.1", server.port)
+    for path in ("/", "/api/about/", "/assets/page.js/"):
+        connection.request("GET", path, headers=forged)
+        answer = connection.getresponse()
+        text = answer.read()
+        assert answer.status in (200, 307, 404)
+        assert b"evil" not in text
+        place = answer.headers.get("location", server.address)
+        assert place.startswith(server.address)
+    connection.close()
+    assert server.ask("/api/about", **{**forged, "Host": "evil.example"})[0] == 421
+    assert server.ask("/api/about", **{**forged, "Origin": "https://evil.example"})[0] == 403
 
 
 def test_a_link_from_elsewhere_opens_the_page(server: Server) -> None:
@@ -104,8 +125,6 @@ def test_parts_of_pictures_there_are_not(come: Any, query: str) -> None:
 
 
 def test_the_page_may_ask_its_server_alone(server: Server) -> None:
-    import http.client
-
     connection = http.client.HTTPConnection("127.0.0.1", server.port)
     connection.request("GET", "/")
     answer = connection.getresponse()

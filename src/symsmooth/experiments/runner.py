@@ -10,7 +10,7 @@ import multiprocessing
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -124,8 +124,9 @@ def _measure(
             key = next(waiting, None)
             if key is not None:
                 cell = todo[key]
-                connection.send((key, cell.task, image_set[cell.picture], dict(cell.options)))
                 busy[connection] = key
+                with suppress(OSError):  # the worker is gone: seen when it should answer
+                    connection.send((key, cell.task, image_set[cell.picture], dict(cell.options)))
 
         for connection in list(workers):
             give(connection)
@@ -135,7 +136,7 @@ def _measure(
                 key = busy.pop(connection)
                 try:
                     outcome = connection.recv()
-                except EOFError:  # the worker is gone: killed, or out of memory
+                except (EOFError, OSError):  # the worker is gone: killed, or out of memory
                     workers[connection].join()
                     yield key, f"its process ended with {workers.pop(connection).exitcode}"
                     connection = _start(store, workers)

@@ -17,7 +17,9 @@ from ..core.options import check_one_of, check_share, make_rng, split_strength
 from ..core.parallel import Pool, Progress
 from ..noise import NoiseModel, White, resolve
 from ..noise.clipping import correct_clipping
+from ..noise.level import FINEST
 from ..noise.models import NoiseName
+from ..noise.signal import PoissonGaussian
 from ..noise.spectrum import Correlated
 from ..noise.tone import correct_tone
 from .blotches import remove_blotches
@@ -185,7 +187,7 @@ def fit_denoise(
     check_one_of("tone", tone, ("auto", "srgb", "linear"))
     check_one_of("quality", quality, tuple(PRESETS))
     found_noise = resolve(picture, sigma, noise)
-    model = found_noise.in_units(picture.offset, picture.scale)
+    model = _if_any(found_noise.in_units(picture.offset, picture.scale), picture)
     task = _Task(picture, model, quality, tone, make_rng(rng))
     if picture.noisy.shape[-1] == 1:
         chroma = luma  # grey pictures have no colour
@@ -296,6 +298,18 @@ def _white_of(picture: Picture, tone: Tone) -> float | None:
     if tone == "srgb":
         return white
     return white if eight_bit and picture.noisy.shape[-1] == 3 else None
+
+
+def _if_any(model: NoiseModel, picture: Picture) -> NoiseModel:
+    """Return a model, or no noise where float32 pixels are rounded by more, as for white noise."""
+    if isinstance(model, PoissonGaussian):
+        brightest = picture.noisy.reshape(-1, len(model.gain)).max(axis=0).astype(np.float64)
+        variances = np.array(model.gain) * brightest + model.offset
+    elif isinstance(model, Correlated):
+        variances = model.variances.mean(axis=(1, 2))
+    else:
+        return model
+    return model if variances.max() >= FINEST**2 else White(0.0)
 
 
 def _whiten(picture: Picture, model: NoiseModel) -> Picture:

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import BinaryIO
 
 from .base import FileError
@@ -134,7 +135,8 @@ def put_value(handle: BinaryIO, tag: int, value: Value) -> None:
         replace_values(handle, at, {tag: value})
         return
     kind, count, stored = value
-    entries = sorted([*entries, (tag, kind, count, _store(handle, layout, stored))])
+    entries.append((tag, kind, count, _store(handle, layout, stored)))
+    entries.sort(key=itemgetter(0))  # of a tag that is there twice the first one stays the first
     place = _append(handle, layout, b"")
     _write_directory(handle, layout, struct.unpack(layout.offset, place)[0], entries, following)
     handle.seek(8 if layout.big else 4)

@@ -20,6 +20,8 @@ from .limits import check_declared_size
 def read(file: OpenFile) -> list[ImageFile]:
     """Read one array."""
     pixels = native(open_mapped(file))
+    if pixels.ndim < 2:
+        raise FileError(f"holds no picture: its shape is {pixels.shape}")
     return [ImageFile(pixels, guess_channel_axis(pixels.shape), None, file.format)]
 
 

@@ -145,15 +145,18 @@ def _decode(series: Any, file: OpenFile) -> Array:
 
 def _decode_with_pillow(series: Any, file: OpenFile) -> Array | None:
     """Read LZW, JPEG and the like where Pillow keeps every bit, else return None."""
-    from PIL import Image, ImageSequence
+    from PIL import Image, ImageSequence, UnidentifiedImageError
 
     page = series.keyframe
     as_stored = page.photometric in (1, 2, 3, 6) and 1 not in page.extrasamples
     file.handle.seek(0)
-    with Image.open(file.handle, formats=["TIFF"]) as opened:
-        if not as_stored or getattr(opened, "n_frames", 1) != len(series.pages):
-            return None
-        frames = [np.array(frame) for frame in ImageSequence.Iterator(opened)]
+    try:
+        with Image.open(file.handle, formats=["TIFF"]) as opened:
+            if not as_stored or getattr(opened, "n_frames", 1) != len(series.pages):
+                return None
+            frames = [np.array(frame) for frame in ImageSequence.Iterator(opened)]
+    except UnidentifiedImageError:  # pixels of a kind it does not know
+        return None
     if any(frame.shape != page.shape or frame.dtype != page.dtype for frame in frames):
         return None
     return np.stack(frames).reshape(series.shape)

@@ -232,6 +232,8 @@ def copy_store(source: Path, target: Path, levels: Sequence[str]) -> None:
     """Copy a store but for the chunks of some arrays."""
     if not source.is_dir():
         raise FileError(f"the store it came from, {source}, is gone")
+    if target.resolve().is_relative_to(source.resolve()):  # it would be copied into itself
+        raise FileError(f"lies inside the store it is made from, {source}; write it elsewhere")
     survey(source)  # no link in it leads out, so nothing from outside is copied
     emptied = {os.path.normpath(source / name) for name in levels}
     for at, folders, found in os.walk(source):

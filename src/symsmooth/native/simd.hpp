@@ -28,6 +28,7 @@ constexpr int register_floats = 4;
 
 using FloatRegister [[gnu::vector_size(4 * register_floats)]] = float;
 using IntRegister [[gnu::vector_size(4 * register_floats)]] = std::int32_t;
+using BitRegister [[gnu::vector_size(4 * register_floats)]] = std::uint32_t;
 
 constexpr int lanes = 8;
 
@@ -169,7 +170,8 @@ SYMSMOOTH_INLINE unsigned bits(Int8 mask) {
     return unsigned(a[0] | a[1]);
 }
 
-// 2^x for x <= 126, relative error below 6e-5; 1e-38 below -126.
+// 2^x for x <= 126, relative error below 6e-5; 1e-38 below -126.  Beyond 126 it is some number: lanes that nobody
+// looks at may hold anything, so that the sum of bits is one of unsigned numbers, which may wrap.
 // x = n + f: adding 1.5 * 2^23 leaves the whole number n in the last bits, from where it is added to the exponent of
 // 2^f, a polynomial of degree four.
 SYMSMOOTH_INLINE Vec8 exp2(Vec8 x) {
@@ -183,7 +185,7 @@ SYMSMOOTH_INLINE Vec8 exp2(Vec8 x) {
         power = power * f + 0.240226506959101f;
         power = power * f + 0.693147180559945f;
         power = power * f + 1.0f;
-        result.part[p] = (FloatRegister)((IntRegister)power + ((IntRegister)rounded << 23));
+        result.part[p] = (FloatRegister)((BitRegister)power + ((BitRegister)rounded << 23));
     }
     return result;
 }

@@ -31,7 +31,7 @@ _ROUNDS = 5
 # counts do not (0.3 to 3 times as many zeros as ones, at one photon a pixel or more).
 _CLIPPED, _PILED_UP = 1e-3, 4.0
 _FEWEST = 1000  # patches without such a pixel, or all are used
-_FINEST = 1e-8  # of the picture's spread: below, float32 pixels are rounded by more than the noise
+FINEST = 1e-8  # of the picture's spread: below, float32 pixels are rounded by more than the noise
 _SMALL = 5e-4  # of the range of the pixels: below, a level may have been meant for other units
 
 
@@ -86,7 +86,7 @@ def given_sigma(picture: Picture, sigma: float) -> float:
     if question:
         warn_user(question)
     level = sigma / picture.scale
-    return level if level >= _FINEST else 0.0
+    return level if level >= FINEST else 0.0
 
 
 def question_units(pixels: Array, sigma: float) -> str | None:
@@ -134,7 +134,7 @@ def channel_sigmas(picture: Picture, samples: list[Array] | None = None) -> Arra
         samples = [sample_patches(picture, c) for c in range(picture.noisy.shape[-1])]
     with Pool(1):  # many small products: threads of the BLAS would only wait for each other
         found = np.sqrt([patch_variance(sample) for sample in samples])
-    return np.where(found >= _FINEST, found, 0.0)
+    return np.where(found >= FINEST, found, 0.0)
 
 
 def grey_levels(ratio: float) -> float:

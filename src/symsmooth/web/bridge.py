@@ -227,6 +227,15 @@ def denoise_pixels(
     return np.asarray(made)
 
 
+def find_doubts(
+    job: jobs.DenoiseJob, model: NoiseModel, file: ImageFile, removed: float
+) -> list[str]:
+    """Return what looks doubtful about a result, as the command line says it."""
+    span = value_range(file.pixels)
+    noise = jobs.describe_noise(job, model, file.pixels, span)
+    return noise_report.find_warnings(noise, file.pixels, span, removed, job.sigma)
+
+
 def brief_noise(job: jobs.DenoiseJob, model: NoiseModel, file: ImageFile) -> str:
     """Return the noise that a job assumes in two words."""
     return jobs.describe_noise(job, model, file.pixels, value_range(file.pixels)).brief

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,8 @@ def compare(
     file = ImageFile(pixels, -1 if pixels.ndim == 3 else None, None, "NPY")
     stack, span = cut(file, "none"), bridge.span_of(file)
     peak = span or 1.0
-    panels = []
+    panels: list[dict[str, Any]] = []
+    doubts: dict[str, list[str]] = {}  # what is doubtful: about which methods
     settings = Settings(**asked)
     reporter.progress(0.0, "finding the noise")
     model, level = bridge.noise_of_file(file)
@@ -47,10 +48,13 @@ def compare(
         made = bridge.denoise_pixels(job, found, pixels, stack.channel_axis, progress)
         seconds = time.perf_counter() - start
         np.save(into / f"result-{number}.npy", made)
+        removed = drawing.removed(pixels, made)
         panels.append({
             "label": label, "seconds": seconds, "noise": bridge.brief_noise(job, found, file),
-            "removed": drawing.removed(pixels, made), **_scores(made, clean, peak),
+            "removed": removed, **_scores(made, clean, peak),
         })  # fmt: skip
+        for doubt in bridge.find_doubts(job, found, file, removed):
+            doubts.setdefault(doubt, []).append(label)
     ranges = drawing.ranges_of(pixels, 0)
     noise = bridge.tell_noise(model, file, ranges["all"], given=False, assumed=False)
     unchanged = [
@@ -58,11 +62,20 @@ def compare(
         for name, panel in zip(names, panels, strict=True)
         if not BY_NAME[name].noise and not panel["removed"]
     ]
-    doubts = bridge.question_unchanged(unchanged, noise["level"])
+    questions = bridge.question_unchanged(unchanged, noise["level"])
     return drawing.finite({
         "panels": panels, "noisy": _scores(pixels, clean, peak), "clean": clean is not None,
-        "noise": noise, "seconds": reporter.seconds, "warnings": bridge.tell_warnings(doubts),
+        "noise": noise, "seconds": reporter.seconds,
+        "warnings": bridge.tell_warnings(_about(doubts, len(panels)) + questions),
     })  # fmt: skip
+
+
+def _about(doubts: Mapping[str, Sequence[str]], count: int) -> list[str]:
+    """Return each doubt once, with the methods that it is about unless that is all of them."""
+    return [
+        text if len(labels) == count else f"{' and '.join(labels)}: {text}"
+        for text, labels in doubts.items()
+    ]
 
 
 def report(

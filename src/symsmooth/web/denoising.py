@@ -85,7 +85,7 @@ def _denoise_part(
     if done.ndim == 3 and done.shape[-1] == 1:
         done = done[..., 0]
     np.save(folder / f"result-{PART}.npy", done)
-    news = {"box": [x, y, width, height], "at": given["at"], "folder": str(folder), "panel": PART}
+    news = {"box": [x, y, width, height], "at": given["at"], "panel": PART}
     reporter.send("part", news)
 
 

@@ -28,6 +28,7 @@ from .uploads import Uploads
 UNPACKED = 4  # times the upload limit is what pixels may take in memory
 SECONDS = 20.0  # that looking at a file may take ...
 _BYTES = 1e6  # ... and a second more for so many bytes
+_RUN_SECONDS = 3600.0  # that a run may take: others wait for their turns
 _VIEW_SECONDS = 30.0  # that drawing what is shown may take
 _REPORT_SECONDS = 120.0  # that a report, or developing a raw file, may take
 _TICK = 0.04  # seconds between two looks at a run
@@ -65,6 +66,14 @@ class Desk:
         self.readers.wake()
         self.runners.wake()
 
+    async def check_room(self, session: Session | None) -> None:
+        """Refuse more work for a visit whose files, or all files, take too much of the disk.
+
+        They are counted in a thread, and once a request: there may be many of them.
+        """
+        if session is not None:
+            await asyncio.to_thread(self.uploads.check_room, session.folder)
+
     # --- pictures that come ---------------------------------------------------------------
 
     def make_picture(self, session: Session, name: str) -> Picture:
@@ -72,7 +81,6 @@ class Desk:
         if len(session.pictures) >= self.sessions.limits.pictures:
             most = self.sessions.limits.pictures
             raise SessionError(f"There may be {most} pictures at a time; remove some of them.")
-        self.uploads.check_room(session.folder)
         folder = session.new_folder("picture")
         id = f"p{folder.name.rpartition('-')[2]}"
         picture = session.pictures[id] = Picture(id, harmless(name), folder)
@@ -111,8 +119,7 @@ class Desk:
         self._follow(session, picture, run, keep, fail)
 
     def look_at_reference(self, session: Session, picture: Picture, path: Path) -> None:
-        """Have the picture without noise looked at."""
-        self._ready(picture)
+        """Have the picture without noise looked at, whose folder is its own."""
         run = self.readers.submit(
             "look_at_reference", path, picture.folder, self.max_pixels,
             group=session.group, seconds=SECONDS + path.stat().st_size / _BYTES,
@@ -137,8 +144,7 @@ class Desk:
         self, session: Session, picture: Picture, settings: Settings, at: Any, looking: Any
     ) -> None:
         """Run a method, on what one looks at and then on the whole."""
-        info = self._ready(picture)
-        self.uploads.check_room(session.folder)
+        info = self.check_ready(picture)
         folder = session.new_folder("run")
         given = {"at": at, "looking": looking, "sigma": info["noise"]["sigma"]}
         given["noise"] = info["noise"]
@@ -152,9 +158,8 @@ class Desk:
         if not MIN_METHODS <= len(names) <= MAX_METHODS:
             text = f"Choose {MIN_METHODS} to {MAX_METHODS} methods; {len(names)} are chosen."
             raise SessionError(text)
-        if self._ready(picture)["mosaic"]:
+        if self.check_ready(picture)["mosaic"]:
             raise SessionError("Methods are compared on developed pictures, not on a raw mosaic.")
-        self.uploads.check_room(session.folder)
         folder = session.new_folder("run")
         self._run(
             session, picture, "compare", folder, settings, at,
@@ -172,12 +177,12 @@ class Desk:
 
         def on_part(part: dict[str, Any]) -> None:  # in a thread
             if picture.run is run and session.here:
-                picture.part = {**part, "number": number}
+                picture.part_folder, picture.part = folder, {**part, "number": number}
                 session.changed()
 
         run = picture.run = self.runners.submit(
             kind, *given, settings.as_json(), self.workers, self.max_pixels,
-            group=session.group, on_part=on_part,
+            group=session.group, seconds=_RUN_SECONDS, on_part=on_part,
         )  # fmt: skip
         session.changed()
 
@@ -204,7 +209,7 @@ class Desk:
         if picture.result is not None and picture.result.number == number:
             return picture.result.folder
         if picture.part is not None and picture.part["number"] == number:
-            return Path(picture.part["folder"])
+            return picture.part_folder
         return None
 
     def cancel(self, session: Session) -> None:
@@ -239,7 +244,8 @@ class Desk:
 
     # --- following ------------------------------------------------------------------------
 
-    def _ready(self, picture: Picture) -> dict[str, Any]:
+    def check_ready(self, picture: Picture) -> dict[str, Any]:
+        """Return what was found in a picture, or say that nothing was yet."""
         if picture.info is None or picture.path is None:
             raise SessionError("This picture is not ready yet.")
         return picture.info

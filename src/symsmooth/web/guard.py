@@ -6,6 +6,7 @@ no browser's request asks for is answered here; only ``http`` and ``lifespan`` g
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 from collections.abc import MutableMapping
@@ -20,7 +21,8 @@ _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:[0-9]{1,5})?", re.ASCII | r
 _ONCE = ("host", "origin", "content-length", "content-type", "cookie", "x-visit", "x-file-name")
 _METHODS = ("GET", "HEAD", "POST", "DELETE")
 _KINDS = {UPLOAD: "application/octet-stream"}  # what is sent there; everywhere else JSON
-_MAX_REQUEST = 2**16  # bytes of a request that brings no file
+_MAX_REQUEST = 2**16  # bytes of a request that brings no file ...
+_SECONDS = 10.0  # ... in which all of them must come
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' blob:; connect-src 'self'; frame-ancestors 'none'; form-action 'none'; "
@@ -83,6 +85,10 @@ class Guard:
         if is_page and not _has_owner(headers.get("cookie", "")):
             secret = secrets.token_urlsafe(32)
             extra["set-cookie"] = f"{Sessions.COOKIE}={secret}; HttpOnly; SameSite=Strict; Path=/"
+        if (
+            scope["method"] == "POST" and scope["path"] != UPLOAD
+        ):  # uploads have limits of their own
+            receive = _in_time(receive)
         await self.app(scope, receive, answer)
 
     def _check(self, scope: Scope) -> dict[str, str]:
@@ -137,6 +143,26 @@ class Guard:
         kind = _KINDS.get(scope["path"], "application/json")
         if headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
             raise RefusedError(415, f"Send {kind} here.")
+
+
+def _in_time(receive: Any) -> Any:
+    """Return a way to receive a short request that does not wait for one that never comes."""
+    end = asyncio.get_running_loop().time() + _SECONDS
+    is_whole = False
+
+    async def soon() -> Any:
+        nonlocal is_whole
+        if is_whole:  # what comes now is the end of the connection, whenever that is
+            return await receive()
+        try:
+            left = end - asyncio.get_running_loop().time()
+            message = await asyncio.wait_for(receive(), left)
+        except TimeoutError as error:
+            raise RefusedError(408, "This request took too long.") from error
+        is_whole = not message.get("more_body", False)
+        return message
+
+    return soon
 
 
 def _has_owner(cookie: str) -> bool:

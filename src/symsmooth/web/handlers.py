@@ -9,24 +9,24 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
-from zipfile import ZIP_STORED, ZipFile
 
 from starlette.applications import Starlette
-from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from .. import __version__
 from . import events
+from .archive import pack
 from .catalogue import about
 from .desk import Desk
 from .errors import RefusedError, SessionError
 from .guard import UPLOAD
 from .pictures import Picture
-from .sessions import Session, Sessions, harmless
+from .sessions import ENDED, Session, Sessions, harmless
 from .settings import Settings, whole_numbers
 from .views import numbers_in, view_request
 
@@ -106,23 +106,29 @@ class Handlers:
         owner, address = self._owner(request), _address(request)
         name = unquote(request.headers.get("x-file-name", ""))[:300] or "picture"
         session, picture = self._receiver(request)
+        await self.desk.check_room(session)
         size = int(request.headers["content-length"])
         uploads = self.desk.uploads
         token = await uploads.receive(owner, address, name, size, _chunks(request))
-        if picture is not None and session is not None:  # what it was without noise
-            folder = session.new_folder("reference")
-            path = uploads.take(owner, token, lambda name: folder / harmless(name))
-            self.desk.look_at_reference(session, picture, path)
-            return _accepted(session, picture)
         try:
+            if session is not None and picture is not None:
+                self._take_reference(session, picture, owner, token)
+                return _accepted(session, picture)
             with self._visit(session, owner, address) as session:
                 taken = self.desk.make_picture(session, name)
-        except SessionError:
-            uploads.drop(token)
-            raise
-        path = uploads.take(owner, token, lambda name: taken.folder / harmless(name))
+            path = uploads.take(owner, token, lambda name: taken.folder / harmless(name))
+        finally:
+            uploads.drop(token)  # if it could not be taken
         self.desk.look(session, taken, path)
         return _accepted(session, taken)
+
+    def _take_reference(self, session: Session, picture: Picture, owner: str, token: str) -> None:
+        """Take a file as what a picture was without noise."""
+        if picture.id not in session.pictures:
+            raise SessionError("This picture is no longer here.")
+        folder = session.new_folder("reference")
+        path = self.desk.uploads.take(owner, token, lambda name: folder / harmless(name))
+        self.desk.look_at_reference(session, picture, path)
 
     @contextmanager
     def _visit(self, session: Session | None, owner: str, address: str) -> Iterator[Session]:
@@ -144,14 +150,18 @@ class Handlers:
             return None, None
         session = self.sessions.find(token, request.cookies)
         if session is None or (id and id not in session.pictures):
-            raise RefusedError(404, "This visit has ended; reload the page to begin another.")
-        return session, session.pictures[id] if id else None
+            raise RefusedError(404, ENDED)
+        picture = session.pictures[id] if id else None
+        if picture is not None:
+            self.desk.check_ready(picture)
+        return session, picture
 
     async def example(self, request: Request) -> Response:
         """Take an example as if it had been dropped."""
         given = await _json(request)
         owner, token = self._owner(request), given.get("visit")
         session = self.sessions.find(str(token), request.cookies) if token else None
+        await self.desk.check_room(session)
         with self._visit(session, owner, _address(request)) as session:
             return _accepted(session, self.desk.example(session, str(given.get("example"))))
 
@@ -197,11 +207,14 @@ class Handlers:
         names = given.get("pictures")
         if not isinstance(names, list) or not names or set(map(str, names)) - set(session.pictures):
             raise SessionError("Drop a picture first, or take an example.")
+        names = list(dict.fromkeys(names))  # each once, however often it is named
         at = whole_numbers(given.get("at") or [])
         looking = given.get("looking")
         box = None if looking is None else whole_numbers(looking, 4)
-        for name in names:
-            self.desk.denoise(session, session.pictures[name], settings, at, box)
+        pictures = [session.pictures[name] for name in names]
+        await self.desk.check_room(session)
+        for picture in pictures:
+            self.desk.denoise(session, picture, settings, at, box)
         return JSONResponse({})
 
     async def compare(self, request: Request) -> Response:
@@ -214,6 +227,7 @@ class Handlers:
         if not isinstance(names, list):
             raise SessionError("Choose methods.")
         at = whole_numbers(given.get("at") or [])
+        await self.desk.check_room(session)
         self.desk.compare(session, picture, list(map(str, names)), settings, at)
         return JSONResponse({})
 
@@ -262,10 +276,8 @@ class Handlers:
         paths = [result.path for result in results if result.path is not None]
         if not paths:
             raise RefusedError(404, "There is nothing here.")
-        self.desk.uploads.check_room(session.folder)
-        archive = session.new_folder("zip") / "denoised.zip"
-        await asyncio.to_thread(_pack, archive, paths)
-        return _download(archive, BackgroundTask(archive.unlink, missing_ok=True))
+        headers = {**_PRIVATE, "content-disposition": 'attachment; filename="denoised.zip"'}
+        return StreamingResponse(pack(paths), media_type="application/zip", headers=headers)
 
     # --- whose they are -------------------------------------------------------------------
 
@@ -347,21 +359,7 @@ def _asset(name: str, headers: dict[str, str]) -> Response:
     return Response(_content(name), media_type=_KINDS[name.rpartition(".")[2]], headers=headers)
 
 
-def _download(path: Any, then: BackgroundTask | None = None) -> Response:
+def _download(path: Path) -> Response:
     return FileResponse(
-        path, filename=path.name, media_type="application/octet-stream",
-        headers=_PRIVATE, background=then,
-    )  # fmt: skip
-
-
-def _pack(archive: Any, paths: list[Any]) -> None:
-    """Put files into an archive, each under a name of its own."""
-    names: set[str] = set()
-    with ZipFile(archive, "w", ZIP_STORED) as packed:
-        for path in paths:
-            name, number = path.name, 1
-            while name in names:
-                number += 1
-                name = f"{path.stem}-{number}{path.suffix}"
-            names.add(name)
-            packed.write(path, name)
+        path, filename=path.name, media_type="application/octet-stream", headers=_PRIVATE
+    )

@@ -43,7 +43,8 @@ class Picture:
     reading: Run | None = None
     run: Run | None = None
     running: str = ""  # what kind of run it is
-    part: dict[str, Any] | None = None  # what is done before the whole
+    part: dict[str, Any] | None = None  # what is done before the whole ...
+    part_folder: Path | None = None  # ... and where it is, which is not told
     result: Result | None = None
     ended: tuple[str, str] = ("", "")  # how the last thing ended: good, plain or bad; in words
 

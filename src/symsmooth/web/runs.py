@@ -49,10 +49,6 @@ class Run:
         self._stop.set()
         self._future.cancel()
 
-    def when_finished(self, then: Callable[[], object]) -> None:
-        """Do something once nothing more will happen; now, if that is so already."""
-        self._future.add_done_callback(lambda _: then())
-
     @property
     def stopping(self) -> bool:
         """Whether it was asked to end."""

@@ -56,6 +56,7 @@ def serve(
 
         import uvicorn
 
+        from .connections import Connection
         from .desk import Desk
         from .handlers import Handlers
 
@@ -69,7 +70,7 @@ def serve(
         # and nobody may say from where they come but by coming from there.
         config = uvicorn.Config(
             app, log_level="critical", timeout_graceful_shutdown=0, proxy_headers=False,
-            http="h11", ws="none", limit_concurrency=_CONNECTIONS,
+            http=Connection, ws="none", limit_concurrency=_CONNECTIONS,
         )  # fmt: skip
         ready(f"http://{name}:{listening.getsockname()[1]}/")
         uvicorn.Server(config).run(sockets=[listening])

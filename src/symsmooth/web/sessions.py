@@ -23,6 +23,8 @@ from typing import Any
 from .errors import SessionError
 from .pictures import Picture
 
+ENDED = "This visit has ended; reload the page to begin another."
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -81,9 +83,12 @@ class Session:
             return self.made
 
     def new_folder(self, kind: str) -> Path:
-        """Make a folder of its own for something."""
+        """Make a folder of its own for something, unless the visit has ended meanwhile."""
         place = self.folder / f"{kind}-{self.number()}"
-        place.mkdir(mode=0o700)
+        try:
+            place.mkdir(mode=0o700)
+        except FileNotFoundError as error:
+            raise SessionError(ENDED) from error
         return place
 
 

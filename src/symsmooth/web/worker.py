@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 from contextlib import suppress
 from typing import Any, BinaryIO
 
@@ -61,6 +62,7 @@ def find_work(name: str) -> Any:
 def main(memory: int) -> None:
     """Work until nobody asks."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when it ends
+    warnings.filterwarnings("ignore", "sigma .* is very small", UserWarning)  # told on the page
     incoming = sys.stdin.buffer
     said: BinaryIO = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer

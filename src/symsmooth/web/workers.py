@@ -141,8 +141,8 @@ class Worker:
             if end is not None and now > end:
                 self.kill()
                 raise WorkError(
-                    f"This took more than {seconds:.0f} s to read and was given up; "
-                    "save it again in another program, or cut it."
+                    f"This took more than {seconds:.0f} s and was given up; save it again in another "
+                    "program, cut it, or choose a faster method."
                 )
 
 

@@ -41,10 +41,10 @@ class Worker:
     def measure(self, measurement: Measurement) -> Result | str:
         """Return the result, or what went wrong."""
         connection = self._connection or self._start()
-        connection.send(measurement)
         try:
+            connection.send(measurement)
             answer: Result | str = connection.recv()
-        except EOFError:  # killed, or out of memory
+        except (EOFError, OSError):  # killed, or out of memory
             assert self._process is not None
             self._process.join()
             answer = f"its process ended with {self._process.exitcode}"

@@ -1,0 +1,84 @@
+"""What looks doubtful is said on the page as on the command line, in words of the page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from symsmooth.io import write_image
+from symsmooth.web import tasks
+from symsmooth.web.settings import Settings
+from symsmooth.web.worker import Reporter
+
+LIMIT = 10**7
+Y, X = np.mgrid[:64, :64]
+SMOOTH = np.hypot(Y - 20.0, X - 30.0).astype(np.float32)
+NOISY = np.clip(np.random.default_rng(0).normal(120, 20, (64, 64)), 0, 255).astype(np.uint8)
+
+
+def reporter() -> Reporter:
+    return Reporter(1, lambda *news: None, set())
+
+
+def doubts(folder: Path, pixels: Any, work: str, **settings: Any) -> list[dict[str, Any]]:
+    path, into = folder / "a.tif", folder / "run"
+    into.mkdir()
+    write_image(path, pixels)
+    found = tasks.look(path, folder, LIMIT, reporter())
+    asked = Settings.of({"quality": "preview", **settings}).as_json()
+    if work == "denoise":
+        place = {"at": (), "looking": None, "sigma": found["info"]["noise"]["sigma"]}
+        told = tasks.denoise(path, place, into, asked, 1, LIMIT, reporter())
+    else:
+        names = ["denoise", "gaussian"]
+        told = tasks.compare(
+            path, folder, None, names, (), into, asked, 1, LIMIT, reporter()
+        )  # fmt: skip
+    json.dumps(told, allow_nan=False)
+    return told["warnings"]
+
+
+@pytest.mark.parametrize("work", ["denoise", "compare"])
+def test_when_almost_nothing_was_removed_it_is_said(tmp_path: Path, work: str) -> None:
+    found = doubts(tmp_path, SMOOTH, work)
+    assert found
+    for doubt in found:  # methods that are told of another noise have another remedy
+        assert "lmost nothing was removed" in doubt["text"]
+        assert "--" not in doubt["text"]  # no words of the command line
+        assert doubt["try"]  # what the page can do about it
+
+
+@pytest.mark.filterwarnings("ignore:sigma .* is very small")  # as in a worker: it is told
+@pytest.mark.parametrize("work", ["denoise", "compare"])
+def test_a_level_that_may_be_meant_for_0_to_1_is_asked_about(tmp_path: Path, work: str) -> None:
+    (doubt,) = doubts(tmp_path, NOISY, work, noise="white", level=0.02)
+    assert "0 to 1" in doubt["text"]
+    assert "--" not in doubt["text"]
+
+
+@pytest.mark.parametrize("work", ["denoise", "compare"])
+def test_nothing_is_said_without_a_reason(tmp_path: Path, work: str) -> None:
+    assert doubts(tmp_path, NOISY, work) == []
+
+
+def test_a_doubt_about_one_method_names_it() -> None:
+    from symsmooth.web.comparing import _about
+
+    told = _about({"may be texture": ["GSF"], "too small": ["GSF", "NLM"]}, 2)
+    assert told == ["GSF: may be texture", "too small"]
+
+
+def test_the_page_shows_doubts_about_a_comparison(enter: Any, tmp_path: Path) -> None:
+    path = tmp_path / "smooth.npy"
+    np.save(path, SMOOTH)
+    visitor = enter()
+    visitor.dropped(path)
+    visitor.choose("mode", "Compare")
+    visitor.choose("quality", "Preview")
+    visitor.run("Compared")
+    assert "almost nothing was removed" in visitor.told("nothing was removed").lower()
+    assert visitor.page.locator(".doubt button").first.inner_text().startswith("Choose ")
