@@ -333,7 +333,7 @@ def test_a_benchmark_that_is_interrupted_says_that_it_goes_on(
     monkeypatch.setattr("symsmooth.experiments.benchmark.run.run_benchmark", interrupt)
     done = benchmark(tmp_path, tmp_path / "out", "--peers", "none")
     assert done.exit_code != 0
-    assert "what is measured is kept; the same command goes on from here" in done.stderr
+    assert "finished measurements are kept; run the same command to continue" in done.stderr
 
 
 def test_noise_that_is_asked_for_with_pairs_is_told_to_be_left_out(tmp_path: Path) -> None:
@@ -355,8 +355,8 @@ def test_a_bar_and_lines_tell_how_many_cells_are_done(capsys: pytest.CaptureFixt
             tally.done += 1
             tally.paid += 1.0
             tell("nlm man", tally)
-    assert lines[:2] == ["2 cells are there already", "4 cells to measure"]
-    assert lines[-1].startswith("4 of 4 cells")
+    assert lines[:2] == ["2 measurements are there already", "4 measurements to make"]
+    assert lines[-1].startswith("4 of 4 ")
     with following(True, lines.append) as tell:
         tell("nlm man", tally)
     assert len(lines) < 6
@@ -377,7 +377,7 @@ def test_a_reproduction_that_is_interrupted_or_fails_says_so(
     monkeypatch.setattr("symsmooth.experiments.reproduction.reproduce", fail)
     done = reproduce("sure", "--out", str(tmp_path / "out"))
     assert done.exit_code != 0
-    assert "finished cells are kept" in done.stderr
+    assert "finished measurements are kept" in done.stderr
     raised.pop(0)
     done = reproduce("sure", "--out", str(tmp_path / "out"))
     assert (done.exit_code, len(done.stderr.splitlines())) == (1, 1)

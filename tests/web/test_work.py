@@ -166,7 +166,7 @@ def test_a_picture_that_memory_cannot_hold_at_work_is_refused(
 ) -> None:
     path = tmp_path / "large.npy"
     np.save(path, rng.normal(100, 20, (64, 64)))
-    monkeypatch.setattr("symsmooth.web.looking.memory", lambda: 2**18)
+    monkeypatch.setattr("symsmooth.web.bridge.memory", lambda: 2**18)
     with pytest.raises(FileError, match="of memory at work; cut it first"):
         tasks.look(path, tmp_path, LIMIT, reporter())
 

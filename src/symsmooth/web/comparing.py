@@ -33,6 +33,7 @@ def compare(
     peak = span or 1.0
     panels: list[dict[str, Any]] = []
     doubts: dict[str, list[str]] = {}  # what is doubtful: about which methods
+    unchanged: list[str] = []  # methods that know white noise only, and found none
     settings = Settings(**asked)
     reporter.progress(0.0, "finding the noise")
     model, level = bridge.noise_of_file(file)
@@ -53,15 +54,13 @@ def compare(
             "label": label, "seconds": seconds, "noise": bridge.brief_noise(job, found, file),
             "removed": removed, **_scores(made, clean, peak),
         })  # fmt: skip
+        if not takes and not removed:
+            unchanged.append(label)
+            continue
         for doubt in bridge.find_doubts(job, found, file, removed):
             doubts.setdefault(doubt, []).append(label)
     ranges = drawing.ranges_of(pixels, 0)
     noise = bridge.tell_noise(model, file, ranges["all"], given=False, assumed=False)
-    unchanged = [
-        str(panel["label"])
-        for name, panel in zip(names, panels, strict=True)
-        if not BY_NAME[name].noise and not panel["removed"]
-    ]
     questions = bridge.question_unchanged(unchanged, noise["level"])
     return drawing.finite({
         "panels": panels, "noisy": _scores(pixels, clean, peak), "clean": clean is not None,
