@@ -24,17 +24,19 @@ _REACH = 4.0  # standard deviations from the end: beyond, nothing is cut off
 
 def correct_clipping(noisy: Float, denoised: Float, sigma: float) -> Float:
     """Return denoised pixels (*spatial, channels) without the bias of white noise that was cut off."""
-    corrected = denoised.copy()
+    corrected = denoised
     for channel in range(noisy.shape[-1]):
-        own, result = noisy[..., channel], corrected[..., channel]
-        for sign in (1.0, -1.0):  # at the least value; at the largest, upside down
-            end = float((sign * own).min())
-            away = (sign * result.astype(np.float64) - end) / sigma
+        own = noisy[..., channel]
+        for sign, end in ((1.0, float(own.min())), (-1.0, float(own.max()))):
+            found = np.count_nonzero(own == end)
+            if found <= _FEWEST * own.size:  # as in most pictures
+                continue
+            away = sign * (corrected[..., channel].astype(np.float64) - end) / sigma
             light = before_clipping(away)
-            expected = float(scipy.special.ndtr(-light).sum())
-            found = np.count_nonzero(sign * own == end)
-            if found > max(_PILED_UP * expected, _FEWEST * own.size):
-                result[...] = np.where(away < _REACH, sign * (end + sigma * light), result)
+            if found > _PILED_UP * float(scipy.special.ndtr(-light).sum()):
+                corrected = denoised.copy() if corrected is denoised else corrected
+                result = corrected[..., channel]
+                result[...] = np.where(away < _REACH, end + sign * sigma * light, result)
     return corrected
 
 
