@@ -4,20 +4,24 @@
 
 namespace symsmooth::SYMSMOOTH_ISA {
 
+constexpr index width = 8 * lanes;  // columns summed side by side
+
 // out[c, i] = sum over r in starts[c]:starts[c + 1] of projections[r, i]^2
 void add_squares(const float* projections, const index* starts, index components, index m, float* out) {
     for (index c = 0; c < components; ++c) {
         float* own = out + c * m;
         index i = 0;
-        for (; i + 2 * lanes <= m; i += 2 * lanes) {  // down the rows, the sums in registers
-            Vec8 first = splat(0.0f), second = splat(0.0f);
+        for (; i + width <= m; i += width) {  // down the rows, whole cache lines at a time, the sums in registers
+            Vec8 total[width / lanes];
+            for (Vec8& sum : total) sum = splat(0.0f);
             for (index r = starts[c]; r < starts[c + 1]; ++r) {
-                const Vec8 a = load(projections + r * m + i), b = load(projections + r * m + i + lanes);
-                first += a * a;
-                second += b * b;
+                const float* row = projections + r * m + i;
+                for (index k = 0; k < width / lanes; ++k) {
+                    const Vec8 value = load(row + k * lanes);
+                    total[k] += value * value;
+                }
             }
-            store(own + i, first);
-            store(own + i + lanes, second);
+            for (index k = 0; k < width / lanes; ++k) store(own + i + k * lanes, total[k]);
         }
         for (; i < m; ++i) {
             float total = 0.0f;
