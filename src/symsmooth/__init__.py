@@ -17,14 +17,19 @@ from typing import Any
 
 import lazy_loader
 
+_PACKAGES = ("io", "noise", "raw")  # found without being imported by name
 _find, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ += ["__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    """Return a public name; the version is the one that was installed, made of the tag."""
+    """Return a public name or package; the version is the one that was installed, made of the tag."""
     if name == "__version__":
         from importlib.metadata import version
 
         return version(__name__)
+    if name in _PACKAGES:
+        from importlib import import_module
+
+        return import_module(f"{__name__}.{name}")
     return _find(name)

@@ -53,3 +53,17 @@ def test_a_curve_goes_through_changes_of_units() -> None:
     there = curve.in_units(20.0, 5.0)
     assert np.allclose(there.at((pixels - 20) / 5), curve.at(pixels))
     assert np.allclose(curve.at(pixels), 1.5)
+
+
+def test_a_model_that_is_bound_to_a_picture_makes_noise_even_and_undoes_it() -> None:
+    clean, noisy = wall(3.0)
+    model = estimate_noise(noisy, channel_axis=-1)
+    bound = model.bind(noisy)
+    assert np.abs(bound.restore(bound.whiten(noisy)) - noisy).max() < 0.05
+
+    def unevenness(own) -> float:
+        noise = own.whiten(noisy) - own.whiten(clean.astype(np.float32))
+        return float(noise[-DARK + 16 :].std() / noise[: -DARK - 16].std())
+
+    assert unevenness(model) > 2.5
+    assert unevenness(bound) < 1.8

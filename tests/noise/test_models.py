@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from skimage import data
 
 from symsmooth import denoise, estimate_noise
 from symsmooth.core.metrics import psnr
@@ -171,8 +172,6 @@ def test_errors_say_what_to_do(arguments, message) -> None:
 
 
 def test_a_camera_has_coarse_noise_and_white_noise_is_white() -> None:
-    from skimage import data
-
     scene = data.astronaut()[:192, :192] / 255.0
     for camera in CAMERAS.values():
         noisy, clean = photograph(scene, camera)
@@ -183,6 +182,26 @@ def test_a_camera_has_coarse_noise_and_white_noise_is_white() -> None:
         assert psnr(denoised, clean) > psnr(noisy, clean) + 2.0
     white = add_noise(scene, 0.1, 0)
     assert estimate_noise(white, channel_axis=-1).kind == "gaussian"
+
+
+@pytest.mark.parametrize("name", ["chelsea", "immunohistochemistry"])
+def test_texture_in_colour_is_not_taken_for_coarse_noise(name) -> None:
+    """Fur and tissue are in luma; chroma shows that noise is white, or that of photons."""
+    scene = getattr(data, name)()[:384, :384].astype(np.float64)
+    for sigma in (2.0, 5.0, 10.0):
+        assert estimate_noise(add_noise(scene, sigma, 0), channel_axis=-1).kind == "gaussian"
+    for peak in (100, 500):
+        photons = np.random.default_rng(0).poisson(scene * peak / 255) * (255 / peak)
+        assert estimate_noise(photons, channel_axis=-1).kind == "poisson-gaussian"
+
+
+@pytest.mark.parametrize("tint", [(1.0, 1.0, 1.0), (1.0, 0.9, 0.7)], ids=["grey", "sepia"])
+def test_coarse_grain_of_black_and_white_film_in_colour_is_found(tint) -> None:
+    """Chroma shows nothing but rounding, or the same grain."""
+    scene = data.camera()[:256, :256, np.newaxis] * np.array(tint)
+    noisy = scene + 12.0 * coarse_noise((256, 256))[..., np.newaxis] * np.array(tint)
+    rounded = np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
+    assert estimate_noise(rounded, channel_axis=-1).kind == "correlated"
 
 
 @pytest.mark.parametrize(("black", "read"), [(0.0, 0.0), (100.0, 0.0), (0.0, 8.0)])

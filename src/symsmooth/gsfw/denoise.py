@@ -236,9 +236,7 @@ class _Task:
         else:
             with pool.part(_BEFORE_BLOTCHES if isinstance(model, Correlated) else 1.0):
                 found = run_gsfw(_whiten(picture, model), strength, quality, rng, pool)
-            denoised = model.restore(found.image)
-            level = _level_of(model, picture.noisy)
-            denoised = denoised if level is None else denoised * level
+            denoised = model.bind(picture.noisy).restore(found.image)
             if isinstance(model, Correlated):
                 denoised = remove_blotches(picture, denoised, model, strength, quality, rng, pool)
         denoised, used = _without_tone_bias(picture, denoised, self.tone)
@@ -315,11 +313,4 @@ def _if_any(model: NoiseModel, picture: Picture) -> NoiseModel:
 def _whiten(picture: Picture, model: NoiseModel) -> Picture:
     """Return the picture with white noise of variance 1."""
     whole = None if picture.whole is None else _whiten(picture.whole, model)
-    level = _level_of(model, picture.noisy)
-    even = picture.noisy if level is None else picture.noisy / level
-    return replace(picture, noisy=model.whiten(even), whole=whole)
-
-
-def _level_of(model: NoiseModel, noisy: Float) -> Float | None:
-    """Return what pixels are divided by before noise is made white, if its level is uneven too."""
-    return model.level_of(noisy) if isinstance(model, Correlated) else None
+    return replace(picture, noisy=model.bind(picture.noisy).whiten(picture.noisy), whole=whole)

@@ -82,6 +82,7 @@ def check_removed(noisy: Float, denoised: Float, model: NoiseModel) -> Check | N
         return None
     if not model.fits(noisy.shape):
         return None
+    model = model.bind(noisy)
     white, clean = (model.whiten(each).astype(np.float64) for each in (noisy, denoised))
     removed = white - clean
     smooth = scipy.ndimage.gaussian_filter(clean, (1.0, 1.0, 0.0)).mean(axis=-1)

@@ -61,6 +61,10 @@ _AT_RISK = 0.08
 # known from its floor.  White noise has at most 1.7 (sigma 15), or 1.0 where noise is everywhere;
 # phones at least 2.5.
 _NOT_WHITE, _NOT_WHITE_EVERYWHERE = np.array([1.6, 2.4]), np.array([0.9, 1.5])
+# The same in chroma, where there is little texture: log2 of the standard deviation in ring 4 over ring 6,
+# from white to coarse.  White and photon noise have at most 0.3, cameras and phones at least 0.6.  Chroma
+# is asked where its ring 6 is above half a rounding step and an eighth of luma's, from not to fully.
+_NOT_WHITE_CHROMA, _CHROMA_ASKED = (0.3, 0.6), (0.0, 1.0)
 # What the denoiser is told
 _FLATTEN = (0.3, 0.15)  # of the log spectrum in colour, against a wrong shape; less if all is noise
 # Times the level found, in colour, where tone curve, noise reduction and compression make noise
@@ -236,7 +240,19 @@ def _trust(pool: _Pool, floor: float, step: float, level: float, seen: float) ->
     whole = _above(pool.level, floor, step)
     limits = _NOT_WHITE + pool.everywhere * (_NOT_WHITE_EVERYWHERE - _NOT_WHITE)
     not_white = _ramp(pool.coarseness + whole, *limits)
+    not_white *= 1.0 - _flat_chroma(pool.spectrum, step)
     return max(trust, sure) * not_white * (1.0 - _ramp(pool.dead, *_TOO_DEAD))
+
+
+def _flat_chroma(spectrum: Array, step: float) -> float:
+    """Return how far chroma says that noise is white, 0 to 1; nothing if there is no chroma."""
+    if len(spectrum) != 3:
+        return 0.0
+    luma, *chroma = np.log2(spectrum) / 2
+    least = max(luma[6] - 3.0, np.log2(max(step / 2, 1e-9)))
+    fall = max(ring[4] - ring[6] for ring in chroma)
+    asked = min(ring[6] - least for ring in chroma)
+    return _ramp(asked, *_CHROMA_ASKED) * (1.0 - _ramp(fall, *_NOT_WHITE_CHROMA))
 
 
 @dataclass(frozen=True)

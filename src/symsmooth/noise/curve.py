@@ -53,10 +53,12 @@ def fit_curve(
     level: Array, noise_like: Array, brightness: Array, trust: float
 ) -> LevelCurve | None:
     """Find the curve from regions: their levels (variances), which are noise; None if it is flat."""
+    if trust == 0.0 or len(level) < _GROUPS * _FEWEST:
+        return None
     centres, logs, weights = [], [], []
     for group in np.array_split(np.argsort(brightness, kind="stable"), _GROUPS):
         own = group[noise_like[group]]
-        centres.append(float(brightness[group].mean()) if group.size else 0.0)
+        centres.append(float(brightness[group].mean()))
         if len(own) < _FEWEST:
             logs.append(0.0)
             weights.append(0.0)
@@ -69,6 +71,6 @@ def fit_curve(
         return None
     found = weight * (np.array(logs) - float(np.average(logs, weights=weight)))
     found = np.sign(found) * np.clip(np.abs(found) - _LEFT_ALONE, 0.0, _LARGEST)
-    if not found.any() or trust == 0.0:
+    if not found.any():
         return None
     return LevelCurve(np.array(centres), 2.0 ** (trust * found))

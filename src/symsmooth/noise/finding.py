@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
+
+from ..core.image import Float
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,10 @@ class Found:
     """What models of noise have in common: ``finding`` says how they were found, None if given."""
 
     finding: Finding | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    def bind(self, noisy: Float) -> Self:
+        """Return the model for one picture, (*spatial, channels), which ``restore`` is not shown."""
+        return self
 
     def finding_in(self, scale: float) -> Finding | None:
         """Return the finding for pixels that were divided by ``scale``."""

@@ -54,6 +54,9 @@ class NoiseModel(Protocol):
     def in_units(self, offset: float, scale: float) -> NoiseModel:
         """Return the model for pixels (image - offset) / scale."""
 
+    def bind(self, noisy: Float) -> NoiseModel:
+        """Return the model for one picture, (*spatial, channels), which ``restore`` is not shown."""
+
     def whiten(self, noisy: Float) -> Float:
         """Make the noise of (*spatial, channels) white, of variance 1."""
 

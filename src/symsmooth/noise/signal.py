@@ -29,14 +29,12 @@ _FLATTEST = 0.02  # of the patches
 # to 700), and says nothing of noise.  Photon noise on photographs has 0.3 to 1.7.
 _ALL_STRUCTURE = 4.0
 _FEWEST = 3  # groups that a line needs
-_EVIDENCE = (
-    6.0,
-    4.0,
-)  # that a line needs to miss zero; to miss the darkest pixel, which is less sure
+_EVIDENCE = (6.0, 4.0)  # a line needs to miss zero; to miss the darkest pixel, which is less sure
 _DARKEST = 1e-4  # quantile of the pixels that is called the darkest
 # That it surely grows: variance from dark to bright; log of the growth over the scatter about the line;
 # evidence against one level at all brightnesses (white noise on photographs has 0 to 7).
 _SURE_TIMES, _SURE_CLARITY, SURE_EVIDENCE = 1.7, 4.5, 7.0
+_VETO = 0.5  # of that: a channel that has less speaks against it, whatever the others say
 _TABLE_END = 400.0  # counts up to which the inverse is a table; its expansion serves above
 
 
@@ -135,7 +133,7 @@ def _expected_root(read: float) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Growth:
-    """Noise that may grow with the signal, and what speaks for it; the least of the channels.
+    """Noise that may grow with the signal, and what speaks for it.
 
     Attributes
     ----------
@@ -153,13 +151,12 @@ class Growth:
     clarity: float
     evidence: float
 
-    @property
-    def sure(self) -> bool:
-        """Whether it surely grows."""
+    def is_sure(self, share: float = 1.0) -> bool:
+        """Whether it surely grows: whether there is this share of what is asked for."""
         return (
-            self.times > _SURE_TIMES
-            and self.clarity > _SURE_CLARITY
-            and self.evidence > SURE_EVIDENCE
+            self.times > _SURE_TIMES**share
+            and self.clarity > share * _SURE_CLARITY
+            and self.evidence > share * SURE_EVIDENCE
         )
 
 
@@ -168,8 +165,9 @@ def fit_signal_dependence(
 ) -> Growth | None:
     """Estimate gain and offset of each channel, in the picture's units; None if the noise does not grow.
 
-    ``samples`` are the channels' patches, if they were taken before; with ``only_sure`` the answer is None
-    as soon as one channel is not sure to grow.
+    The channels are asked together: texture in one of three hides growth that the others show, and none
+    must speak against it.  ``samples`` are their patches, if they were taken before; with ``only_sure``
+    the answer is None if noise does not surely grow.
     """
     zero = -picture.offset / picture.scale
     found: list[Growth] = []
@@ -177,17 +175,18 @@ def fit_signal_dependence(
         patches = samples[channel] if samples else sample_patches(picture, channel)
         darkest = float(np.quantile(picture.noisy[..., channel], _DARKEST))
         own = _fit_channel(patches, zero, darkest)
-        if own is None or (only_sure and not own.sure):
+        if own is None or (only_sure and not own.is_sure(_VETO)):
             return None
         found.append(own)
     lines = [(each.model.gain[0], each.model.offset[0]) for each in found]
     gains, offsets = zip(*lines, strict=True)
-    return Growth(
+    together = Growth(
         PoissonGaussian(gains, offsets, (zero,) * len(gains)),
-        min(each.times for each in found),
-        min(each.clarity for each in found),
-        min(each.evidence for each in found),
+        float(np.exp(np.mean([np.log(each.times) for each in found]))),
+        float(np.mean([each.clarity for each in found])),
+        float(np.mean([each.evidence for each in found])),
     )
+    return None if only_sure and not together.is_sure() else together
 
 
 def _fit_channel(patches: Array, zero: float, darkest: float) -> Growth | None:

@@ -12,7 +12,7 @@ intensity-frequency dependent noise", ICIP 2014, doi:10.1109/ICIP.2014.7025865.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.fft
@@ -37,11 +37,14 @@ class Correlated(Found):
     transform : ndarray (channels, channels), orthonormal; channels are ``pixels @ transform``
     curve : LevelCurve or None
         Its level against brightness, if it depends on it.
+    level : ndarray (*spatial, 1) or None
+        That level at each pixel of the picture that it was bound to.
     """
 
     variances: Array
     transform: Array
     curve: LevelCurve | None = None
+    level: Float | None = field(default=None, compare=False, repr=False)
 
     kind = "correlated"
 
@@ -65,17 +68,19 @@ class Correlated(Found):
         finding = self.finding_in(scale)
         return replace(self, variances=self.variances / scale**2, curve=curve, finding=finding)
 
-    def level_of(self, noisy: Float) -> Float | None:
-        """Return the level at each pixel, (*spatial, 1), that is to be divided by first; None if even."""
-        return None if self.curve is None else self.curve.at(noisy)
+    def bind(self, noisy: Float) -> Correlated:
+        """Return the model with its level at each pixel of this picture, (*spatial, channels)."""
+        return self if self.curve is None else replace(self, level=self.curve.at(noisy))
 
     def whiten(self, noisy: Float) -> Float:
-        """Divide even noise by the root of the spectrum, channel by channel: white, of variance 1."""
-        return self._filter(noisy, inverse=True)
+        """Divide by the level, then by the root of the spectrum, channel by channel."""
+        even = noisy if self.level is None else noisy / self.level
+        return self._filter(even, inverse=True)
 
     def restore(self, denoised: Float) -> Float:
         """Undo :meth:`whiten`."""
-        return self._filter(denoised, inverse=False)
+        even = self._filter(denoised, inverse=False)
+        return even if self.level is None else even * self.level
 
     def _filter(self, pixels: Float, inverse: bool) -> Float:
         """Multiply by the root of the spectrum, or divide, plane by plane, borders mirrored."""
