@@ -228,7 +228,7 @@ def _fit_channel(patches: Array, zero: float, darkest: float) -> Growth | None:
 def _growth(gain: float, offset: float, means: Array) -> float:
     """Return how many times larger the variance is in bright parts than in dark ones."""
     dark, bright = gain * np.quantile(means, [0.05, 0.95]) + offset
-    return float(bright / max(dark, 1e-3 * bright, 1e-30))
+    return max(float(bright / max(dark, 1e-3 * bright, 1e-30)), 1e-3)
 
 
 def flattest_energy(patches: Array, groups: list[Array]) -> Array:
