@@ -26,6 +26,7 @@ _MOST_PATCHES = 24_000
 _CONFIDENCE = 0.9  # a patch of pure noise is called flat with this probability
 _KEPT_VARIANCE = 0.94  # what that choice leaves of the variance of pure noise (simulated, 5 x 5)
 _ROUNDS = 5
+_CHUNK = 256  # patches
 # Pixels are cut off at the least or the largest value if this share of them has it, and so many times more
 # than have the next value.  Noise of 5 to 50 grey levels that was cut off piles up 3 to 50 times; photon
 # counts do not (0.3 to 3 times as many zeros as ones, at one photon a pixel or more).
@@ -204,18 +205,47 @@ def _without(unwanted: Array, sides: tuple[int, int], fewest: int, picks: Array)
 
 
 def patch_variance(patches: Array) -> float:
-    """Return the noise variance from patches (m, y, x)."""
+    """Return the noise variance from patches (m, y, x): those that are as flat as noise makes them."""
     energy = _gradient_energy(patches)
-    points = patches.reshape(len(patches), -1)
-    variance = _flat_eigenvalue(points)
+    order = np.argsort(energy, kind="stable")
+    energy, points = energy[order], patches.reshape(len(patches), -1)[order]
+    moments = _Moments(points)
+    fewest = min(len(points), max(4 * points.shape[1], 200))
     threshold = _flat_threshold(patches.shape[1:])
+    variance = _flat_eigenvalue(moments.covariance(len(points)))
+    before = None
     for _ in range(_ROUNDS):
-        flat = energy <= threshold * variance
-        fewest = min(len(points), max(4 * points.shape[1], 200))
-        if flat.sum() < fewest:
-            flat = energy <= np.partition(energy, fewest - 1)[fewest - 1]
-        variance = _flat_eigenvalue(points[flat]) / _KEPT_VARIANCE
+        limit = max(threshold * variance, energy[fewest - 1])
+        n_flat = int(np.searchsorted(energy, limit, side="right"))
+        if n_flat == before:
+            break
+        variance = _flat_eigenvalue(moments.covariance(n_flat)) / _KEPT_VARIANCE
+        before = n_flat
     return variance
+
+
+class _Moments:
+    """Covariances of the first so many of some points (m, dimensions), each without going through all.
+
+    Sums of points and of their products are kept after every chunk.
+    """
+
+    def __init__(self, points: Array) -> None:
+        self._points = points - points.mean(axis=0)
+        n_chunks, size = len(points) // _CHUNK, points.shape[1]
+        chunks = self._points[: n_chunks * _CHUNK].reshape(n_chunks, _CHUNK, size)
+        self._sums = np.zeros((n_chunks + 1, size))
+        self._products = np.zeros((n_chunks + 1, size, size))
+        np.cumsum(chunks.sum(axis=1), axis=0, out=self._sums[1:])
+        np.cumsum(chunks.transpose(0, 2, 1) @ chunks, axis=0, out=self._products[1:])
+
+    def covariance(self, n: int) -> Array:
+        """Return the covariance of the first n."""
+        whole = n // _CHUNK
+        rest = self._points[whole * _CHUNK : n]
+        mean = (self._sums[whole] + rest.sum(axis=0)) / n
+        products = self._products[whole] + rest.T @ rest
+        return (products - n * np.outer(mean, mean)) / max(n - 1, 1)
 
 
 def _gradient_energy(patches: Array) -> Array:
@@ -238,13 +268,11 @@ def _flat_threshold(shape: tuple[int, ...]) -> float:
     return float(scipy.special.gammaincinv(rank / 2, _CONFIDENCE) * 2 * trace / rank)
 
 
-def _flat_eigenvalue(points: Array) -> float:
+def _flat_eigenvalue(covariance: Array) -> float:
     """Return the mean of the eigenvalues left when those of the picture are removed from the top."""
-    centred = points - points.mean(axis=0)
-    covariance = centred.T @ centred / max(len(points) - 1, 1)
     eigenvalues = np.maximum(np.linalg.eigvalsh(covariance)[::-1], 0.0)
     left = np.arange(len(eigenvalues), 0, -1)  # when so many are
     means = np.cumsum(eigenvalues[::-1])[::-1] / left
-    middle = len(eigenvalues) - left
-    medians = (eigenvalues[middle + (left - 1) // 2] + eigenvalues[middle + left // 2]) / 2
+    first = len(eigenvalues) - left
+    medians = (eigenvalues[first + (left - 1) // 2] + eigenvalues[first + left // 2]) / 2
     return float(means[np.argmax(means <= medians)])  # the last is its own median

@@ -22,7 +22,7 @@ from .finding import Found
 from .level import patch_variance, sample_patches
 
 _GROUPS = 12  # of patches, by brightness
-_ROUNDS = 30  # of the robust fit
+_ROUNDS, _SETTLED = 30, 1e-4  # of the robust fit, unless it moves by less
 _TEXTURE = 1.5  # a variance above the line is doubted so much more than one below
 _FLATTEST = 0.02  # of the patches
 # Times its variance: a group whose flattest patches have more is all structure (the flanks of stars: 20
@@ -312,7 +312,9 @@ def _reweight(
         predicted = np.maximum(design @ line, tiny)
         residuals = (variances - predicted) / predicted
         weights = 1.0 / (1.0 + _scaled(residuals, _spread(residuals)) ** 2) / predicted**2
-        line = _least_squares(design, variances, weights)
+        before, line = line, _least_squares(design, variances, weights)
+        if np.abs(line - before).max() <= _SETTLED * np.abs(line).max():
+            break
     predicted = np.maximum(design @ line, tiny)
     return [float(v) for v in line], (variances - predicted) / predicted
 
