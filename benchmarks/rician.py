@@ -57,7 +57,7 @@ def magnitudes(clean: np.ndarray, sigma: float, seed: int) -> np.ndarray:
 def methods(sigma: float) -> Iterator[tuple[str, bool, Denoiser]]:
     """Yield names, whether they are ours, and functions of a volume."""
     yield "noisy", False, lambda volume: volume
-    for quality in ("fast", "balanced"):
+    for quality in ("preview", "fast", "balanced"):
         yield (
             f'denoise(noise="rician", quality="{quality}")',
             True,

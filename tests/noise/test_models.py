@@ -195,6 +195,14 @@ def test_texture_in_colour_is_not_taken_for_coarse_noise(name) -> None:
         assert estimate_noise(photons, channel_axis=-1).kind == "poisson-gaussian"
 
 
+@pytest.mark.parametrize("unit", [1e-160, 1e160])
+def test_pixels_whose_squares_are_no_numbers_are_refused_with_a_remedy(unit) -> None:
+    noisy = (data.camera()[:96, :96] + 20 * coarse_noise((96, 96))) * unit
+    with pytest.raises(ValueError, match="divide the image by that, or give sigma"):
+        denoise(noisy, noise="correlated", quality="preview")
+    assert np.isfinite(denoise(noisy, 20.0 * unit, quality="preview")).all()
+
+
 @pytest.mark.parametrize("tint", [(1.0, 1.0, 1.0), (1.0, 0.9, 0.7)], ids=["grey", "sepia"])
 def test_coarse_grain_of_black_and_white_film_in_colour_is_found(tint) -> None:
     """Chroma shows nothing but rounding, or the same grain."""

@@ -18,12 +18,13 @@ from .finding import Finding, Found
 from .level import channel_sigmas, sample_patches
 from .regions import SIDE, Regions, measure, transform_of
 from .rician import fit_rician
-from .signal import SURE_EVIDENCE, Growth, fit_signal_dependence
+from .signal import SURE_EVIDENCE, Growth, PoissonGaussian, fit_signal_dependence
 from .spectrum import Correlated, away_from_zero, spectrum_of_ground
 
 NoiseName = Literal["auto", "gaussian", "poisson-gaussian", "correlated", "rician"]
 NAMES = ("auto", "gaussian", "poisson-gaussian", "correlated", "rician")
 
+_SMALLEST_UNIT = 1e-140  # of a picture: squares of much smaller ones are 0
 _SMALLEST = 32  # pixels a side: in a smaller picture noise is taken for white
 _SUSPICIOUS = 2.0  # times the white level: coarse noise that may be there is worth a word
 # Noise has the level of its model in the calmest regions (quantile): at most so many times its variance,
@@ -170,6 +171,12 @@ def estimate_noise(
 
 def in_image_units(picture: Picture, model: NoiseModel) -> NoiseModel:
     """Return a model that was found in the picture's units in those of the image."""
+    squared = isinstance(model, Correlated | PoissonGaussian)
+    if squared and not _SMALLEST_UNIT < picture.scale < 1 / _SMALLEST_UNIT:
+        raise ValueError(
+            f"pixels of about {picture.scale:.0e} have a variance that no number can hold; divide the "
+            "image by that, or give sigma"
+        )
     return model.in_units(-picture.offset / picture.scale, 1 / picture.scale)
 
 
