@@ -52,3 +52,9 @@ def test_sixteen_bits_are_linear_unless_said_otherwise() -> None:
     image = np.rint(65535 * photograph(shades(96))).astype(np.uint16)
     assert fit_denoise(image, quality="preview", channel_axis=-1).tone == 0.0
     assert fit_denoise(image, quality="preview", tone="srgb", channel_axis=-1).tone > 0.5
+
+
+def test_halves_are_no_eight_bits() -> None:
+    """The unit of pixels that are 0 or 0.5 is no whole number; it was taken for 0, and divided by."""
+    halves = 0.5 * np.random.default_rng(0).integers(0, 2, (32, 32, 3))
+    assert fit_denoise(halves, 0.1, quality="preview", channel_axis=-1).tone == 0.0

@@ -288,7 +288,7 @@ def _white_of(picture: Picture, tone: Tone) -> float | None:
     if dtype == np.uint8:
         eight_bit, white = True, 255.0
     elif dtype.kind == "f":  # 8 bits that became floats
-        unit = float(round(step)) if step >= 0.5 else 1 / 255
+        unit = max(float(round(step)), 1.0) if step >= 0.5 else 1 / 255
         eight_bit = bool(abs(step / unit - 1) < 0.01 and low >= 0 and high <= 255.5 * unit)
         white = 255 * unit if eight_bit else 1.0
     else:
