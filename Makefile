@@ -26,6 +26,7 @@ napari-test:
 	.venv-napari/bin/npe2 validate symsmooth
 
 slow: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet ziglang # which compiles for macOS and Windows
 	$(BIN)/python -m pytest -m slow
 
 check: $(VENV)/.installed-test
