@@ -13,7 +13,7 @@ elif command -v dnf >/dev/null 2>&1; then how="sudo dnf install gcc-c++"
 elif command -v pacman >/dev/null 2>&1; then how="sudo pacman -S gcc"
 elif command -v apk >/dev/null 2>&1; then how="apk add g++"
 elif [ "$(uname)" = Darwin ]; then how="xcode-select --install"
-else how="install GCC or Clang"
+else echo "symsmooth is built from C++ and there is no compiler here; install GCC or Clang" >&2; exit 1
 fi
 echo "symsmooth is built from C++ and there is no compiler here; run: $how" >&2
 exit 1
