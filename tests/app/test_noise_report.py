@@ -187,7 +187,7 @@ def test_the_web_page_tells_the_same_noise(tmp_path: Path) -> None:
     write_image(tmp_path / "c.png", coarse())
     image = read_image(tmp_path / "c.png")
     model, _ = bridge.noise_of_file(image)
-    told = bridge.tell_noise(model, image, (0.0, 255.0), given=False, assumed=False)
+    told = bridge.noise_details(model, image, (0.0, 255.0), given=False, assumed=False)
     assert told["words"].startswith("coarse (correlated) noise, about ")
     job = bridge.make_job(Settings(quality="preview"), 0.0, 1)
     bridge.denoise_file(tmp_path / "c.png", tmp_path / "out.png", job, None)

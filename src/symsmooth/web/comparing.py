@@ -60,12 +60,12 @@ def compare(
         for doubt in bridge.find_doubts(job, found, file, removed):
             doubts.setdefault(doubt, []).append(label)
     ranges = drawing.ranges_of(pixels, 0)
-    noise = bridge.tell_noise(model, file, ranges["all"], given=False, assumed=False)
+    noise = bridge.noise_details(model, file, ranges["all"], given=False, assumed=False)
     questions = bridge.question_unchanged(unchanged, noise["level"])
     return drawing.finite({
         "panels": panels, "noisy": _scores(pixels, clean, peak), "clean": clean is not None,
         "noise": noise, "seconds": reporter.seconds,
-        "warnings": bridge.tell_warnings(_about(doubts, len(panels)) + questions),
+        "warnings": bridge.warning_details(_about(doubts, len(panels)) + questions),
     })  # fmt: skip
 
 
@@ -85,21 +85,21 @@ def report(
     from .. import __version__
     from ..reports.compare import Comparison, Result, compare_page
 
-    told, info = given["told"], given["info"]
+    details, info = given["details"], given["info"]
     at = given["at"] or info["middle"]
     pixels, clean = _slices(folder, reference if kind == "compare" else None, at)
     results = [
         Result(
             panel["label"],
             drawing.take_slice(result / f"result-{number}.npy", at, info["channels"]),
-            panel.get("seconds", told["seconds"]),
-            panel.get("noise", told["noise"]["words"]),
+            panel.get("seconds", details["seconds"]),
+            panel.get("noise", details["noise"]["words"]),
         )
-        for number, panel in enumerate(told["panels"])
+        for number, panel in enumerate(details["panels"])
     ]
     facts = {
         "Picture": f"{given['name']}, {info['description']}",
-        "Noise": told["noise"]["words"],
+        "Noise": details["noise"]["words"],
         "Version": f"symsmooth {__version__}",
     }
     if at:
@@ -108,7 +108,7 @@ def report(
         ]
         facts["Slice"] = ", ".join(names)
     # Of a mosaic the developed picture is shown, in which noise has another level.
-    level = told["panels"][0]["removed"] if info["mosaic"] else told["noise"]["level"]
+    level = details["panels"][0]["removed"] if info["mosaic"] else details["noise"]["level"]
     found = Comparison(
         given["name"], pixels, level, info["span"] or 1.0, results, clean, facts,
         timing="this run on this machine",

@@ -131,9 +131,9 @@ class Guard:
         length = headers.get("content-length")
         if length is not None and not (length.isascii() and length.isdigit() and len(length) < 20):
             raise RefusedError(400, "Say how much is sent as a number.")
-        most = self.max_bytes if scope["path"] == UPLOAD else _MAX_REQUEST
-        if int(length or 0) > most:
-            raise RefusedError(413, f"The file is larger than the {most / 2**20:.4g} MB allowed.")
+        limit = self.max_bytes if scope["path"] == UPLOAD else _MAX_REQUEST
+        if int(length or 0) > limit:
+            raise RefusedError(413, f"The file is larger than the {limit / 2**20:.4g} MB allowed.")
         if scope["method"] != "POST":
             if length not in (None, "0") or "transfer-encoding" in headers:
                 raise RefusedError(400, "This request has no use for a body.")
