@@ -24,6 +24,7 @@ from urllib.parse import quote
 import numpy as np
 from PIL import Image
 
+from symsmooth.core.user_warnings import UnitsWarning, warn_user
 from symsmooth.web import tasks
 from symsmooth.web.worker import Reporter
 
@@ -280,6 +281,11 @@ def die(reporter: Reporter) -> None:
 
 def fail(kind: str, reporter: Reporter) -> None:
     raise {"expected": ValueError, "unexpected": ZeroDivisionError}[kind]("what went wrong")
+
+
+def warn_twice(reporter: Reporter) -> None:
+    warn_user("of units, in whatever words", UnitsWarning)
+    warn_user("of something else")
 
 
 def chatter(reporter: Reporter) -> int:

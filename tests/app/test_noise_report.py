@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import warnings
 from collections.abc import Callable
@@ -305,6 +306,18 @@ def test_a_level_for_other_units_is_asked_about_on_one_line(
         "symsmooth: warning: a.npy: sigma 0.05 is very small for pixels from 0 to "
     )
     assert "was it meant for a picture of 0 to 1?" in line
+
+
+def test_the_question_is_asked_once_whatever_its_words(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is known by its class, so that Python's own warning is kept back."""
+    for name in ("symsmooth.noise.level", "symsmooth.noise.resolve"):
+        module = importlib.import_module(name)
+        monkeypatch.setattr(module, "question_units", lambda *given: "quite other words")
+    np.save("a.npy", half(0))
+    result = run("denoise", "a.npy", "-o", "o.npy", "--method", "gaussian", "--sigma", 0.05)
+    assert result.stderr == "symsmooth: warning: a.npy: quite other words\n"
 
 
 @pytest.mark.parametrize("command", [("compare", "--methods", "gaussian"), ("explain",)])

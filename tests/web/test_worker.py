@@ -66,3 +66,23 @@ def test_a_worker_answers_each_call_and_ends_when_nobody_asks() -> None:
     assert answers[3] == ["failed", "unexpected", "ZeroDivisionError"]
     assert answers[4] == ["failed", "cancelled", "stopped during waiting"]
     assert answers[5] == ["failed", "expected", "There is not enough memory for this."]
+
+
+def test_a_worker_leaves_questions_of_units_to_the_page_and_prints_other_warnings() -> None:
+    """By the class of a warning: its words do not matter."""
+    code = (
+        f"import sys; sys.path.insert(0, {ROOT!r}); "
+        "from symsmooth.web.worker import main; main(2**28)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(pickle.dumps(("call", 1, "tests.serving:warn_twice", ())))
+        process.stdin.flush()
+        assert pickle.load(process.stdout) == (1, "done", None)
+        _, printed = process.communicate(timeout=60)
+    assert b"of something else" in printed
+    assert b"of units" not in printed

@@ -20,6 +20,7 @@ from .boxes import BoxPlan, picture_in
 from .cluster import connected
 from .dtypes import dtype_warnings, rounding_warning, written_like
 from .errors import UsageError
+from .job_warnings import JobWarning
 from .jobs import DenoiseJob, Outcome, describe_noise, no_progress
 from .noise_report import NoiseDescription, find_warnings, value_range
 
@@ -111,7 +112,7 @@ def denoise_boxes(
 
 def _describe_noise(
     plan: BoxPlan, job: DenoiseJob, target: Path
-) -> tuple[NoiseDescription | None, list[str]]:
+) -> tuple[NoiseDescription | None, list[JobWarning]]:
     """Say what noise was found in the windows that were looked at, and what is doubtful."""
     noise, pixels = plan.stats.noise, plan.stats.sample.original
     if noise is None:

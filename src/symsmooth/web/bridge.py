@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,8 @@ import numpy as np
 
 from ..app import jobs, noise_report
 from ..app.compare import question_unchanged as question_unchanged
+from ..app.job_warnings import JobWarning as JobWarning
+from ..app.job_warnings import Remedy
 from ..app.noise_kinds import WORDS
 from ..app.noise_report import value_range
 from ..app.run import FileJob, run
@@ -30,18 +31,14 @@ _WORKING_BYTES = 64  # of memory for a pixel at work
 _POINTS = 33  # of the plot of level against brightness
 _WARM_UP = 64  # pixels a side of what is denoised before the first visitor comes
 _SEED = 0  # as on the command line
-# What warnings say of the command line, in words of the page; and what the page can do about it.
-_WORDS = (
-    (
-        r"give its level, such as --sigma (\S+)",
-        r"choose White noise and give its level, such as \1",
-    ),
-    (r"--noise correlated", "Coarse noise"),
-    (r"--noise-from X,Y,W,H measures it on flat ground", "a box on flat ground measures it"),
-    (r"--sigma", "the level of white noise"),
-    (r"write --dtype float32( and -o to a \.tif)?", "the command line can write floats"),
-)
-_REMEDIES = (("Coarse noise", "coarse"), ("box on flat ground", "box"), ("White noise", "white"))
+# Remedies for what is doubtful, in words of the page; and the kind of noise to choose for each.
+_REMEDIES: Mapping[Remedy, str] = {
+    "level": "choose White noise and give its level, such as {value}",
+    "coarse": "Coarse noise",
+    "region": "a box",
+    "floats": "the command line can write floats",
+}
+_CHOICES: Mapping[Remedy, str] = {"level": "white", "coarse": "coarse", "region": "box"}
 
 
 def read_file(path: Path, channels: str = "together") -> list[ImageFile]:
@@ -184,28 +181,46 @@ def _short(description: noise_report.NoiseDescription, span: float) -> str:
     return f"{WORDS['poisson-gaussian']} noise, about {description.level:.3g} of {span:.6g}"
 
 
-def warning_details(warnings: Sequence[str]) -> list[dict[str, Any]]:
+def warning_details(warnings: Sequence[JobWarning]) -> list[dict[str, Any]]:
     """Return warnings in words of the page, each with the kinds of noise that may help.
 
     Examples
     --------
-    >>> warning_details(["may be texture; --noise correlated removes all of it"])
+    >>> warning_details([JobWarning("texture", "may be texture; {coarse} removes all of it")])
     [{'text': 'May be texture; Coarse noise removes all of it.', 'try': ['coarse']}]
     """
     details = []
-    for text in warnings:
-        for pattern, words in _WORDS:
-            text = re.sub(pattern, words, text)
-        remedies = [kind for words, kind in _REMEDIES if words in text]
-        details.append({"text": f"{text[:1].upper()}{text[1:].rstrip('.')}.", "try": remedies})
+    for warning in warnings:
+        text = warning.say(_REMEDIES)
+        choices = [_CHOICES[remedy] for remedy in warning.remedies if remedy in _CHOICES]
+        details.append({"text": f"{text[:1].upper()}{text[1:].rstrip('.')}.", "try": choices})
     return details
+
+
+def without_steps(progress: Progress | None, name: str = "denoising") -> Progress | None:
+    """Return a callback that names the slice a method is at, or else ``name``, but not the method's step.
+
+    Examples
+    --------
+    >>> without_steps(print)(0.2, "slice 2 of 9: estimates")
+    0.2 slice 2 of 9
+    >>> without_steps(print, "GSF")(0.3, "estimates")
+    0.3 GSF
+    """
+    if progress is None:
+        return None
+
+    def report(fraction: float, what: str) -> None:
+        progress(fraction, what.rpartition(": ")[0] or name)
+
+    return report
 
 
 def denoise_file(
     path: Path, target: Path, job: jobs.DenoiseJob, progress: Progress | None
 ) -> dict[str, Any]:
     """Denoise a file as the command line does; return what the page shows of it."""
-    outcome = run(FileJob(path, target, job), progress)
+    outcome = run(FileJob(path, target, job), without_steps(progress))
     plain = (int, float, str, bool)
     return {
         "seconds": outcome.seconds,
@@ -232,7 +247,7 @@ def denoise_pixels(
 
 def find_doubts(
     job: jobs.DenoiseJob, model: NoiseModel, file: ImageFile, removed: float
-) -> list[str]:
+) -> list[JobWarning]:
     """Return what looks doubtful about a result, as the command line says it."""
     span = value_range(file.pixels)
     noise = jobs.describe_noise(job, model, file.pixels, span)

@@ -32,7 +32,7 @@ def compare(
     stack, span = cut(file, "none"), bridge.span_of(file)
     peak = span or 1.0
     panels: list[dict[str, Any]] = []
-    doubts: dict[str, list[str]] = {}  # what is doubtful: about which methods
+    doubts: dict[bridge.JobWarning, list[str]] = {}  # what is doubtful: about which methods
     unchanged: list[str] = []  # methods that know white noise only, and found none
     settings = Settings(**asked)
     reporter.progress(0.0, "finding the noise")
@@ -43,10 +43,12 @@ def compare(
         own = replace(own, level=own.level if settings.noise == "white" else None, third="none")
         job, label = bridge.make_job(own, level, workers), title_of(own)
         first = 0.03 + 0.95 * number / len(names)
-        progress = part_of(reporter.progress, first, first + 0.95 / len(names), f"{label}: ")
+        progress = part_of(reporter.progress, first, first + 0.95 / len(names))
         start = time.perf_counter()
         job, found = bridge.find_noise(job, file, stack, ())
-        made = bridge.denoise_pixels(job, found, pixels, stack.channel_axis, progress)
+        made = bridge.denoise_pixels(
+            job, found, pixels, stack.channel_axis, bridge.without_steps(progress, label)
+        )
         seconds = time.perf_counter() - start
         np.save(into / f"result-{number}.npy", made)
         removed = drawing.removed(pixels, made)
@@ -69,11 +71,15 @@ def compare(
     })  # fmt: skip
 
 
-def _about(doubts: Mapping[str, Sequence[str]], count: int) -> list[str]:
+def _about(
+    doubts: Mapping[bridge.JobWarning, Sequence[str]], count: int
+) -> list[bridge.JobWarning]:
     """Return each doubt once, with the methods that it is about unless that is all of them."""
     return [
-        text if len(labels) == count else f"{' and '.join(labels)}: {text}"
-        for text, labels in doubts.items()
+        doubt
+        if len(labels) == count
+        else replace(doubt, message=f"{' and '.join(labels)}: {doubt.message}")
+        for doubt, labels in doubts.items()
     ]
 
 

@@ -83,7 +83,8 @@ def _denoise_part(
     if not model.fits(part.shape if part.ndim == 3 else (*part.shape, 1)):
         return
     axis = -1 if part.ndim == 3 else None
-    done = bridge.denoise_pixels(job, model, part, axis, part_of(reporter.progress, 0.03, 0.09))
+    progress = bridge.without_steps(part_of(reporter.progress, 0.03, 0.09))
+    done = bridge.denoise_pixels(job, model, part, axis, progress)
     if done.ndim == 3 and done.shape[-1] == 1:
         done = done[..., 0]
     np.save(folder / f"result-{PART}.npy", done)

@@ -21,6 +21,7 @@ from contextlib import suppress
 from typing import Any, BinaryIO
 
 from ..core.parallel import Cancelled
+from ..core.user_warnings import UnitsWarning
 
 _INTERVAL = 0.05  # seconds between two messages about progress
 
@@ -62,7 +63,7 @@ def find_work(name: str) -> Any:
 def main(memory: int) -> None:
     """Work until nobody asks."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when it ends
-    warnings.filterwarnings("ignore", "sigma .* is very small", UserWarning)  # told on the page
+    warnings.simplefilter("ignore", UnitsWarning)  # the page says so itself
     incoming = sys.stdin.buffer
     outgoing: BinaryIO = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer

@@ -81,18 +81,9 @@ function words(now) {
   if (now.state === "stopping") return "Stopping";
   if (now.inspecting) return "Inspecting the picture";
   if (now.state === "waiting") return now.ahead ? `Waiting: ${now.ahead} run${now.ahead > 1 ? "s" : ""} before yours` : "Starting";
-  const what = doing(now.what);
+  const what = now.what[0].toUpperCase() + now.what.slice(1);
   const left = now.left === null ? "" : `, about ${seconds(now.left)} left`;
   return `${what}: ${Math.round(100 * now.fraction)} %${left}`;
-}
-
-const STEPS = new Set(["reading", "finding the noise", "writing", "developing", "drawing"]);
-
-/** What is done, without the names that methods have for their steps: "slice 2 of 9: estimates". */
-function doing(what) {
-  const [, before = "", step] = what.match(/^(?:(.+): )?([^:]*)$/) ?? [null, "", what];
-  const words = before || (STEPS.has(step) ? step : "denoising");
-  return `${words[0].toUpperCase()}${words.slice(1)}`;
 }
 
 const bar = () => h("div", { class: "bar" }, h("span"), h("progress", { max: "1", "aria-label": "Progress" }));

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from symsmooth.app.job_warnings import JobWarning
+from symsmooth.core.user_warnings import UnitsWarning
 from symsmooth.io import write_image
 from symsmooth.web import tasks
 from symsmooth.web.settings import Settings
@@ -52,7 +56,7 @@ def test_when_almost_nothing_was_removed_it_is_said(tmp_path: Path, work: str) -
         assert doubt["try"]  # what the page can do about it
 
 
-@pytest.mark.filterwarnings("ignore:sigma .* is very small")  # as in a worker: it is details
+@pytest.mark.filterwarnings("ignore::symsmooth.core.user_warnings.UnitsWarning")  # as in a worker
 @pytest.mark.parametrize("work", ["denoise", "compare"])
 def test_a_level_that_may_be_meant_for_0_to_1_is_asked_about(tmp_path: Path, work: str) -> None:
     (doubt,) = doubts(tmp_path, NOISY, work, noise="white", level=0.02)
@@ -68,8 +72,24 @@ def test_nothing_is_said_without_a_reason(tmp_path: Path, work: str) -> None:
 def test_a_doubt_about_one_method_names_it() -> None:
     from symsmooth.web.comparing import _about
 
-    texts = _about({"may be texture": ["GSF"], "too small": ["GSF", "NLM"]}, 2)
-    assert texts == ["GSF: may be texture", "too small"]
+    texture, units = JobWarning("texture", "may be texture"), JobWarning("units", "too small")
+    found = _about({texture: ["GSF"], units: ["GSF", "NLM"]}, 2)
+    assert [str(each) for each in found] == ["GSF: may be texture", "too small"]
+    assert [each.code for each in found] == ["texture", "units"]
+
+
+def test_the_page_does_the_same_whatever_the_words_of_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A question about units, in other words, is still asked on the page and not printed by a worker."""
+    for name in ("symsmooth.noise.level", "symsmooth.noise.resolve"):
+        module = importlib.import_module(name)
+        monkeypatch.setattr(module, "question_units", lambda *given: "quite other words")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", UnitsWarning)  # as in a worker
+        (doubt,) = doubts(tmp_path, NOISY, "denoise", noise="white", level=0.02)
+    assert doubt == {"text": "Quite other words.", "try": []}
 
 
 def test_the_page_shows_doubts_about_a_comparison(enter: Any, tmp_path: Path) -> None:
