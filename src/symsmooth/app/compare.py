@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FAVOURITES = ("denoise", "gsf", "bm3d", "nlm")  # compared if nothing is asked for
 # Fractions at which things begin, for the progress callback: methods, the page, a method after its warm-up.
-_LOOKING, _DRAWING, _WARM_UP_TIME = 0.03, 0.85, 0.1
+_METHODS, _DRAWING, _WARM_UP_TIME = 0.03, 0.85, 0.1
 _ENDINGS = (".html", ".htm")
 _WARM_UP = 96  # sides of what a method sees before its time is taken
 
@@ -158,10 +158,10 @@ def compare(job: CompareJob, progress: Progress | None = None) -> jobs.Page:
     estimator = NoiseEstimator(lambda: open_image(pixels, axis))
     found, span = resolve(estimator, job.sigma), value_range(pixels)
     words = describe_model(found, pixels, span, given=job.sigma is not None, assumed=False)
-    share = (_DRAWING - _LOOKING) / len(job.choices)
+    share = (_DRAWING - _METHODS) / len(job.choices)
     results = []
     for number, (each, own) in enumerate(zip(job.choices, each_job, strict=True)):
-        start = _LOOKING + number * share
+        start = _METHODS + number * share
         callback = part_of(progress, start, start + share, f"{each.label}: ")
         results.append(_run_choice(each, own, pixels, estimator, callback))
     facts = page_facts(describe(job.source, pixels, part), words.words, job.seed)

@@ -170,7 +170,7 @@ def _written_like(source: Source, job: DenoiseJob) -> Source:
 def _plan(
     source: Source, target: Path, image: ImageFile, stack: Stack, job: DenoiseJob, remote: bool
 ) -> BoxPlan:
-    """Say how the image is cut into boxes and look at it."""
+    """Say how the image is cut into boxes and survey it."""
     from .. import __version__
     from ..core.blocks import block_side, cut_along_chunks
     from ..dask import BlockTask
@@ -225,13 +225,13 @@ def _has_alpha(source: Source) -> bool:
 def _survey(
     source: Source, task: BlockTask, spatial: list[int], plain: tuple[int, ...], colours: slice
 ) -> GlobalStats:
-    """Look at windows of the file, sixteen at most."""
+    """Survey windows of the file, sixteen at most."""
     from ..core.blocks import mosaic, windows
 
-    def seen(box: Box) -> Any:
+    def read(box: Box) -> Any:
         return picture_in(source.read(box), plain, task.channel_axis, colours)
 
-    parts = [seen(box) for box in windows(source.shape, spatial, plain)]
+    parts = [read(box) for box in windows(source.shape, spatial, plain)]
     plane = [axis for axis in range(parts[0].ndim) if axis != task.channel_axis][-2:]
     return task.survey(mosaic(parts, (plane[0], plane[1])))
 

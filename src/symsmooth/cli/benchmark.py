@@ -77,8 +77,8 @@ def benchmark(
         try:
             with following(
                 sys.stderr.isatty(), lambda text: echo(f"symsmooth: {text}", err=True)
-            ) as tell:
-                found = run_benchmark(asked, tell)
+            ) as report:
+                found = run_benchmark(asked, report)
         except KeyboardInterrupt:
             echo(
                 "symsmooth: finished measurements are kept; run the same command to continue",

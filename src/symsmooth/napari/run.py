@@ -64,7 +64,7 @@ class Settings:
 
 @dataclass
 class Watch:
-    """What a run says of itself and is told, from one thread to another."""
+    """What passes between a run and the widget, from one thread to another."""
 
     cancel: threading.Event = field(default_factory=threading.Event)
     fraction: float = 0.0
@@ -124,7 +124,7 @@ def run(
     Raises
     ------
     Cancelled
-        If the watch was told so.
+        If the watch says so.
     """
     watch.what = "finding the noise"
     model = find_noise(source, settings, place)
