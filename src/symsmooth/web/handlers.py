@@ -320,7 +320,7 @@ def _with_refusals(handler: Handler) -> Handler:
             return Response(status_code=400)
         except Exception:
             _LOG.exception("a request failed")
-            return JSONResponse({"error": "This did not work."}, 500)
+            return JSONResponse({"error": "Something went wrong on the server; try again."}, 500)
 
     return answer
 
@@ -339,7 +339,7 @@ async def _chunks(request: Request) -> AsyncIterator[bytes]:
         async for chunk in request.stream():
             yield chunk
     except ClientDisconnect as error:
-        raise RefusedError(400, "The upload was broken off.") from error
+        raise RefusedError(400, "The upload was interrupted; send the file again.") from error
 
 
 async def _json(request: Request) -> dict[str, Any]:
@@ -347,9 +347,9 @@ async def _json(request: Request) -> dict[str, Any]:
     try:
         given = json.loads(await request.body())
     except (ValueError, RecursionError) as error:
-        raise RefusedError(400, "This is no request of this page.") from error
+        raise RefusedError(400, "This request is malformed; reload the page.") from error
     if not isinstance(given, dict):
-        raise RefusedError(400, "This is no request of this page.")
+        raise RefusedError(400, "This request is malformed; reload the page.")
     return given
 
 

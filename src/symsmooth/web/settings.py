@@ -35,7 +35,7 @@ class Settings:
     def of(cls, given: object) -> Settings:
         """Return what the page sends as settings, or say what is wrong."""
         if not isinstance(given, Mapping) or given.keys() - {f.name for f in fields(cls)}:
-            raise SessionError("These settings are not of this page; reload it.")
+            raise SessionError("These settings are not known here; reload the page.")
         read = cls(**given)
         _one_of("method", read.method, BY_NAME)
         _one_of("quality", read.quality, QUALITIES)

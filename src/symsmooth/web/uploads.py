@@ -130,7 +130,7 @@ class Uploads:
                 await asyncio.to_thread(target.write, bytes(held))
                 held.clear()
         if so_far < size:
-            raise RefusedError(400, "The upload was broken off.")
+            raise RefusedError(400, "The upload was interrupted; send the file again.")
         await asyncio.to_thread(target.write, bytes(held))
 
     async def _in_time(self, chunks: AsyncIterator[bytes], size: int) -> AsyncIterator[bytes]:
