@@ -139,7 +139,8 @@ def corner_patches(planes: np.ndarray, patch: tuple[int, int, int]) -> np.ndarra
 
 def block_matching(
     guide: np.ndarray, reference: tuple[int, int, int], patch: tuple[int, int, int],
-    radius: tuple[int, int, int], most: int, least: int, limit: float, whole: np.ndarray | None = None,
+    radius: tuple[int, int, int], max_count: int, min_count: int, limit: float,
+    whole: np.ndarray | None = None,
 ) -> list[tuple[int, int, int]]:  # fmt: skip
     """Corners of a reference's group, nearest first (mean squared differences)."""
     patches = corner_patches(guide, patch)
@@ -149,8 +150,10 @@ def block_matching(
         if at == reference or (near and (whole is None or whole[at])):
             distance = np.mean((patches[at] - patches[reference]) ** 2)
             found.append((-1.0 if at == reference else distance, at))
-    found = sorted(found)[:most]
-    return [at for rank, (distance, at) in enumerate(found) if rank < least or distance <= limit]
+    found = sorted(found)[:max_count]
+    return [
+        at for rank, (distance, at) in enumerate(found) if rank < min_count or distance <= limit
+    ]
 
 
 def haar_matrix(n: int) -> np.ndarray:

@@ -24,6 +24,7 @@ from urllib.parse import quote
 import numpy as np
 from PIL import Image
 
+from symsmooth.core.user_warnings import UnitsWarning, warn_user
 from symsmooth.web import tasks
 from symsmooth.web.worker import Reporter
 
@@ -122,8 +123,8 @@ class Server:
 
     def end(self) -> str:
         self.process.terminate()
-        _, told = self.process.communicate(timeout=20)
-        return told
+        _, output = self.process.communicate(timeout=20)
+        return output
 
 
 class Person:
@@ -156,10 +157,10 @@ class Person:
         if self.visit:
             kind["X-Visit"] = self.visit
         status, text = self.ask("/api/pictures", "POST", content, **{**kind, **headers})
-        told = json.loads(text)
+        answer = json.loads(text)
         if status == 200:
-            self.visit = told["visit"]
-        return status, told
+            self.visit = answer["visit"]
+        return status, answer
 
     def state(self) -> dict[str, Any]:
         status, text = self.ask(f"{self.here}/state")
@@ -179,10 +180,10 @@ class Person:
 
     def drop(self, name: str, content: bytes) -> dict[str, Any]:
         """Upload a picture and have it looked at; return it."""
-        status, told = self.upload(name, content)
-        assert status == 200, told
+        status, answer = self.upload(name, content)
+        assert status == 200, answer
         self.wait()
-        return self.picture(told["picture"])
+        return self.picture(answer["picture"])
 
     def start(self, method: str = "gaussian", **settings: Any) -> int:
         """Denoise what was dropped; return the status of the answer."""
@@ -237,8 +238,8 @@ def picture(side: int = 64, seed: int = 0, format: str = "npy") -> bytes:
 
 # A server whose workers take their tasks from here, and which waits less long for them.
 HOSTILE = (
-    "import symsmooth.web.crew as crew, symsmooth.web.desk as desk; "
-    "crew.TASKS = 'tests.serving:'; desk.SECONDS = 6.0"
+    "from symsmooth.web import controller, process_queue; "
+    "process_queue.TASKS = 'tests.serving:'; controller.SECONDS = 6.0"
 )
 
 
@@ -246,15 +247,15 @@ def __getattr__(name: str) -> Any:
     return getattr(tasks, name)
 
 
-def look(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -> Any:
-    """Look at a picture, unless its name says what goes wrong."""
+def inspect_file(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -> Any:
+    """Inspect a picture, unless its name says what goes wrong."""
     if "hangs" in path.name:
         hang(reporter)
     if "greedy" in path.name:
         take_memory(reporter)
     if "deadly" in path.name:
         die(reporter)
-    return tasks.look(path, folder, max_bytes, reporter)
+    return tasks.inspect_file(path, folder, max_bytes, reporter)
 
 
 def hang(reporter: Reporter) -> None:
@@ -279,7 +280,12 @@ def die(reporter: Reporter) -> None:
 
 
 def fail(kind: str, reporter: Reporter) -> None:
-    raise {"told": ValueError, "other": ZeroDivisionError}[kind]("what went wrong")
+    raise {"expected": ValueError, "unexpected": ZeroDivisionError}[kind]("what went wrong")
+
+
+def warn_twice(reporter: Reporter) -> None:
+    warn_user("of units, in whatever words", UnitsWarning)
+    warn_user("of something else")
 
 
 def chatter(reporter: Reporter) -> int:

@@ -36,14 +36,16 @@ def test_options_read_words_and_say_what_they_expect() -> None:
     assert (options["width"].parse("3"), options["width"].parse("none")) == (3, None)
     with pytest.raises(ValueError, match="--width must be a whole number or none, got 'wide'"):
         options["width"].parse("wide")
-    with pytest.raises(ValueError, match="--kind must be 'box' or 'tent', got 'gauss'"):
+    with pytest.raises(ValueError, match="--kind must be one of box, tent, got 'gauss'"):
         options["kind"].parse("gauss")
 
 
 def test_what_cannot_be_written_as_a_word_is_not_offered() -> None:
     noise = symsmooth.METHODS["denoise"].options["noise"]
     assert noise.choices == ("auto", "gaussian", "poisson-gaussian", "correlated", "rician")
-    assert "class" not in noise.expects
+    assert noise.expects == "one of auto, gaussian, poisson-gaussian, correlated, rician"
+    with pytest.raises(ValueError, match=r"--noise must be one of auto, .*, got 'grainy'"):
+        noise.parse("grainy")
 
 
 @pytest.mark.parametrize("spelled", ["nl_bayes", "NL-Bayes", " nl_bayes "])

@@ -11,7 +11,9 @@ import symsmooth
 from symsmooth import METHODS
 
 PRESETS = ["preview", "fast", "balanced", "best"]
-pytestmark = pytest.mark.filterwarnings("ignore:sigma .* is very small")  # here it is meant so
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::symsmooth.core.user_warnings.UnitsWarning"  # here it is meant so
+)
 
 
 def star_field(peak: float = 1e5, sky: float = 300.0, side: int = 128) -> np.ndarray:

@@ -24,13 +24,18 @@ def methods() -> str:
 def _command(name: str, command: Any) -> str:
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     options = [p for p in command.params if p.param_type_name == "option" and not p.hidden]
-    usage = " ".join(
-        ["symsmooth", name, *(p.metavar or p.name.upper() for p in arguments), "[OPTIONS]"]
-    )
+    usage = " ".join(["symsmooth", name, *map(_placeholder, arguments), "[OPTIONS]"])
     rows = [(p.metavar or p.name.upper(), p.help or "", "") for p in arguments]
     rows += [(_flags(p), p.help or "", _default(p)) for p in options if p.name != "help"]
     lines = [f"### {name}", "", command.help or "", "", f"`{usage}`", ""]
     return "\n".join(lines + _table(("", "what it is", "default"), rows))
+
+
+def _placeholder(argument: Any) -> str:
+    """Return an argument as usage shows it: IN, IN ... or [NAME ...]."""
+    text = argument.metavar or argument.name.upper()
+    text += " ..." if argument.nargs == -1 else ""
+    return text if argument.required else f"[{text}]"
 
 
 def _method(name: str) -> str:

@@ -62,7 +62,9 @@ class Option:
     @property
     def expects(self) -> str:
         """What a value may be, in words."""
-        words = [_WORDS.get(kind) or repr(kind) for kind in self._readable if kind is not None]
+        words = [_WORDS[kind] for kind in self._readable if kind in _WORDS]
+        others = [str(kind) for kind in self._readable if kind not in _WORDS and kind is not None]
+        words += [f"one of {', '.join(others)}"] if len(others) > 1 else others
         return " or ".join(words + ["none"] * (type(None) in self.kinds))
 
     def parse(self, text: str) -> object:
@@ -78,11 +80,12 @@ class Option:
 
     @property
     def _readable(self) -> list[Any]:
-        """The kinds that a word can stand for: not arrays or pairs, say."""
+        """The kinds that a word can stand for: not arrays or pairs; one of the choices if there are any."""
+        known = {kind for kind in _WORDS if kind is not str or not self.choices}
         return [
             kind
             for kind in self.kinds
-            if kind in _WORDS or not (isinstance(kind, type) or get_origin(kind))
+            if kind in known or not (isinstance(kind, type) or get_origin(kind))
         ]
 
 

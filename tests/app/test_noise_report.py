@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import warnings
 from collections.abc import Callable
@@ -187,7 +188,7 @@ def test_the_web_page_tells_the_same_noise(tmp_path: Path) -> None:
     write_image(tmp_path / "c.png", coarse())
     image = read_image(tmp_path / "c.png")
     model, _ = bridge.noise_of_file(image)
-    told = bridge.tell_noise(model, image, (0.0, 255.0), given=False, assumed=False)
+    told = bridge.noise_details(model, image, (0.0, 255.0), given=False, assumed=False)
     assert told["words"].startswith("coarse (correlated) noise, about ")
     job = bridge.make_job(Settings(quality="preview"), 0.0, 1)
     bridge.denoise_file(tmp_path / "c.png", tmp_path / "out.png", job, None)
@@ -305,6 +306,18 @@ def test_a_level_for_other_units_is_asked_about_on_one_line(
         "symsmooth: warning: a.npy: sigma 0.05 is very small for pixels from 0 to "
     )
     assert "was it meant for a picture of 0 to 1?" in line
+
+
+def test_the_question_is_asked_once_whatever_its_words(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is known by its class, so that Python's own warning is kept back."""
+    for name in ("symsmooth.noise.level", "symsmooth.noise.resolve"):
+        module = importlib.import_module(name)
+        monkeypatch.setattr(module, "question_units", lambda *given: "quite other words")
+    np.save("a.npy", half(0))
+    result = run("denoise", "a.npy", "-o", "o.npy", "--method", "gaussian", "--sigma", 0.05)
+    assert result.stderr == "symsmooth: warning: a.npy: quite other words\n"
 
 
 @pytest.mark.parametrize("command", [("compare", "--methods", "gaussian"), ("explain",)])

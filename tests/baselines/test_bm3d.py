@@ -68,7 +68,7 @@ def literal(noisy, pilot, search, forward, level):
     found = []
     for z, y, x in np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3).tolist():
         own = oracles.block_matching(
-            guide, (z, y, x), patch, radius, search.most, search.least, search.limit
+            guide, (z, y, x), patch, radius, search.max_count, search.min_count, search.limit
         )
         found.append(own[: 2 ** int(np.log2(len(own)))])
     window = functools.reduce(np.multiply.outer, [kaiser(search.side, 2.0)] * (2 if flat else 3))

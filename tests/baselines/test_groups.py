@@ -19,15 +19,15 @@ pytestmark = pytest.mark.usefixtures("instruction_set")
 SHAPES = [((1, 1, 17, 19), (1, 4, 4)), ((2, 1, 14, 13), (1, 5, 5)), ((1, 7, 8, 9), (3, 3, 3))]
 
 
-def match(guide, references, patch, radius, least, most, limit, boost=False, whole=None):
+def match(guide, references, patch, radius, min_count, max_count, limit, boost=False, whole=None):
     """Run the kernel; groups as lists of (z, y, x)."""
     m = int(np.prod([len(r) for r in references]))
-    members, counts = np.zeros((m, most), np.int32), np.zeros(m, np.int32)
+    members, counts = np.zeros((m, max_count), np.int32), np.zeros(m, np.int32)
     flags = None if whole is None else whole.astype(np.uint8).reshape(-1)
     numbers = min(float(limit * len(guide) * np.prod(patch)), 1e29)
     _native.match_patches(
-        guide, flags, *(np.array(r) for r in references), patch, radius, least, most, numbers, boost,
-        members, counts,
+        guide, flags, *(np.array(r) for r in references), patch, radius, min_count, max_count, numbers,
+        boost, members, counts,
     )  # fmt: skip
     return [
         [tuple(map(int, np.unravel_index(c, guide.shape[1:]))) for c in row[:count]]
@@ -39,31 +39,39 @@ def match(guide, references, patch, radius, least, most, limit, boost=False, who
 @settings(max_examples=10)
 @given(
     seed=st.integers(0, 99),
-    most=st.integers(1, 60),
-    least=st.integers(1, 60),
+    max_count=st.integers(1, 60),
+    min_count=st.integers(1, 60),
     reach=st.integers(0, 6),
     limit=st.sampled_from([np.inf, 2.0, 1.0, 0.0]),
     holes=st.booleans(),
 )
-def test_matching_is_brute_force(shape, patch, seed, most, least, reach, limit, holes) -> None:
+def test_matching_is_brute_force(
+    shape, patch, seed, max_count, min_count, reach, limit, holes
+) -> None:
     rng = np.random.default_rng(seed)
     guide = rng.standard_normal(shape).astype(np.float32)
     whole = rng.random(shape[1:]) < 0.7 if holes else None
     radius = (0 if shape[1] == 1 else reach, reach, reach)
     last = [size - side for size, side in zip(shape[1:], patch, strict=True)]
     references = [sorted({0, end // 2, end}) for end in last]
-    found = match(guide, references, patch, radius, least, most, limit, whole=whole)
+    found = match(guide, references, patch, radius, min_count, max_count, limit, whole=whole)
     grid = [(z, y, x) for z in references[0] for y in references[1] for x in references[2]]
     for reference, own in zip(grid, found, strict=True):
         assert own == oracles.block_matching(
-            guide, reference, patch, radius, most, least, limit, whole
+            guide, reference, patch, radius, max_count, min_count, limit, whole
         )
 
 
 def test_a_boosted_reference_was_in_an_earlier_group() -> None:
     guide = np.random.default_rng(0).standard_normal((1, 1, 20, 20)).astype(np.float32)
     references = [[0], list(range(0, 17, 2)), list(range(0, 17, 2))]
-    options = {"patch": (1, 4, 4), "radius": (0, 8, 8), "least": 9, "most": 9, "limit": np.inf}
+    options = {
+        "patch": (1, 4, 4),
+        "radius": (0, 8, 8),
+        "min_count": 9,
+        "max_count": 9,
+        "limit": np.inf,
+    }
     plain = match(guide, references, **options)
     boosted = match(guide, references, **options, boost=True)
     done: set[tuple[int, int, int]] = set()
@@ -85,7 +93,7 @@ def copy_groups(planes, members, counts, offsets, total, mass) -> None:
 def test_aggregating_untouched_groups_is_the_identity(shape) -> None:
     values = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
     planes = to_planes(values, 4)
-    search = Search(side=4, step=3, radius=5, most=4)
+    search = Search(side=4, step=3, radius=5, max_count=4)
     with Pool(2) as pool:
         result = filter_groups(
             [planes], planes[:1], np.empty((0, 0, 0), np.uint8), search, copy_groups,
@@ -96,7 +104,7 @@ def test_aggregating_untouched_groups_is_the_identity(shape) -> None:
 
 @pytest.mark.parametrize("grid", [(1, 150, 90), (1, 8, 8), (30, 26, 41)])
 def test_tiles_hold_every_reference_once_and_cover_the_picture(grid) -> None:
-    search = Search(side=8, step=3, radius=9, most=4)
+    search = Search(side=8, step=3, radius=9, max_count=4)
     patch = (1 if grid[0] == 1 else 8, 8, 8)
     covered, seen = np.zeros(grid, int), np.zeros(grid, int)
     for tile in groups._tiles(grid, patch, search):

@@ -66,7 +66,7 @@ def test_groups_are_larger_than_patches() -> None:
     for ratio in (0.3, 1.0, 3.0, 10.0):
         for n_dims, channels in ((2, 1), (2, 3), (3, 1)):
             first = choose_steps(ratio, n_dims, channels, True).first
-            assert first.least >= 4 * first.side**n_dims
+            assert first.min_count >= 4 * first.side**n_dims
 
 
 def test_skipping_denoised_references_costs_little(camera) -> None:

@@ -61,7 +61,7 @@ def test_kernels_equal_their_twins(ranks, m) -> None:
 def test_scores_are_the_log_densities(centred) -> None:
     prior = some_prior(centred=centred)
     noisy = draw(prior, 300)
-    model = NoisyPrior(prior, NOISE, least=0.0)
+    model = NoisyPrior(prior, NOISE, min_ratio=0.0)
     dense = oracles.log_densities(noisy, prior.weights, prior.means, prior.covariances, NOISE)
     assert np.abs(model.scores(noisy) + model.common(noisy) - dense).max() < 1e-3
     assert np.array_equal(model.most_likely(noisy), dense.argmax(axis=0))

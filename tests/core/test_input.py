@@ -14,6 +14,7 @@ import symsmooth
 from symsmooth import METHODS
 from symsmooth.core.blocks import Grid
 from symsmooth.core.image import Picture, add_change, open_image
+from symsmooth.core.user_warnings import UnitsWarning
 
 LONG = (np.int64, np.uint64, np.dtype(">i8"), np.dtype(">u8"))
 NOISY = np.random.default_rng(0).normal(100.0, 10.0, (24, 24, 3))
@@ -22,7 +23,7 @@ NOISY = np.random.default_rng(0).normal(100.0, 10.0, (24, 24, 3))
 def quiet(function: Any, *args: Any, **kwargs: Any) -> Any:
     """Call with the question about small sigmas silenced: here they are small on purpose."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "sigma .* is very small")
+        warnings.simplefilter("ignore", UnitsWarning)
         return function(*args, **kwargs)
 
 
@@ -192,7 +193,7 @@ GREY = np.random.default_rng(0).integers(0, 256, (16, 16), dtype=np.uint8)
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_level_that_may_be_meant_for_0_to_1_is_asked_about(name) -> None:
-    with pytest.warns(UserWarning, match=r"sigma 0\.1 is very small.*0 to 1\?.*25") as caught:
+    with pytest.warns(UnitsWarning, match=r"sigma 0\.1 is very small.*0 to 1\?.*25") as caught:
         METHODS[name](GREY, 0.1)
     assert caught[0].filename == __file__
 

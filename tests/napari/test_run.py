@@ -15,11 +15,11 @@ from symsmooth.app.noise_report import describe, find_warnings
 from symsmooth.napari import samples
 from symsmooth.napari.layers import Source
 from symsmooth.napari.run import (
+    _REMEDIES,
     NoiseChoice,
     Settings,
     Watch,
     find_noise,
-    in_words_of_the_widget,
     run,
 )
 from symsmooth.noise import White, estimate_noise
@@ -165,7 +165,7 @@ def test_warnings_speak_of_the_widget_not_of_the_command_line() -> None:
     ]
     assert len(said) == 4
     for warning in said:
-        assert "--" not in in_words_of_the_widget(warning)
+        assert "--" not in warning.say(_REMEDIES)
 
 
 def test_almost_nothing_removed_is_said() -> None:

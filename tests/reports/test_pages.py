@@ -168,6 +168,14 @@ def test_text_has_contrast(visit: Any, small_page: Path, scheme: str) -> None:
         assert contrast(rgb["ink"], cell) >= 4.5
 
 
+def test_marks_beside_the_contents_have_contrast(visit: Any, tmp_path: Path) -> None:
+    """Of what holds, and of what was not judged: signs alone are left out of the audit, words are not."""
+    path = tmp_path / "page.html"
+    sections = [Section("one", "One", element("p", "text"), mark="1 of 2, 1 open")]
+    path.write_text(page("A page", element("p", "lead"), sections), "utf-8")
+    assert audit(visit(path, viewport={"width": 1280, "height": 800})) == []
+
+
 def contrast(a: Any, b: Any) -> float:
     def luminance(rgb: Any) -> float:
         part = rgb / 255

@@ -24,24 +24,24 @@ class Visitor:
 
     def dropped(self, path: Path) -> None:
         self.drop(path)
-        self.told("Ready")
+        self.reads("Ready")
         self.drawn()
 
     def choose(self, name: str, option: str) -> None:
         """Choose one of the buttons that look like one control."""
         self.page.locator(f"#{name} label", has_text=option).click()
 
-    def told(self, text: str) -> str:
+    def reads(self, text: str) -> str:
         self.page.locator("#status", has_text=text).wait_for()
         return str(self.page.locator("#status").inner_text())
 
-    def run(self, told: str = "Done in") -> None:
+    def run(self, ending: str = "Done in") -> None:
         """Start, and wait until the result is drawn."""
         before = self.page.locator("#status").get_attribute("data-key")
         self.page.locator("#go").click()
         key = "document.querySelector('#status').dataset.key"
         wait_for(lambda: self.page.evaluate(key) != before, 20)
-        self.told(told)
+        self.reads(ending)
         self.drawn()
 
     def drawn(self) -> None:

@@ -36,8 +36,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server on which files go wrong whose names say so; nothing is left of it at the end."""
     started = Server(tmp_path_factory.mktemp("server"), HOSTILE)
     yield started
-    told = started.end()
-    assert "Traceback" not in told
+    output = started.end()
+    assert "Traceback" not in output
     assert started.files("") == []
     assert started.asked.read_text() == ""  # nobody outside was asked for anything
 

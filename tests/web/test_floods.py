@@ -29,8 +29,8 @@ HASTY = (
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     started = Server(tmp_path_factory.mktemp("server"), HOSTILE + HASTY)
     yield started
-    told = started.end()
-    assert "Traceback" not in told
+    output = started.end()
+    assert "Traceback" not in output
     assert started.files("") == []
 
 
@@ -139,7 +139,7 @@ def test_a_picture_that_is_named_often_is_done_once(come: Any, server: Server) -
 def test_no_answer_says_where_files_are(come: Any, server: Server) -> None:
     person = come()
     id = person.drop("large.npy", picture(1000))["id"]
-    given = {"pictures": [id], "settings": {"quality": "fast"}, "looking": [0, 0, 200, 200]}
+    given = {"pictures": [id], "settings": {"quality": "fast"}, "visible": [0, 0, 200, 200]}
     assert person.post(f"{person.here}/denoise", given)[0] == 200
     parts = []
     while (state := person.state())["progress"]:
@@ -171,8 +171,8 @@ def test_clean_pictures_of_what_is_not_ready_are_not_kept(come: Any, server: Ser
     person = come()
     bad = person.drop("notes.txt", b"Dear diary")["id"]
     for _ in range(5):
-        status, told = person.upload("clean.npy", picture(), **{"X-Clean-Of": bad})
-        assert (status, told["error"]) == (422, "This picture is not ready yet.")
+        status, answer = person.upload("clean.npy", picture(), **{"X-Clean-Of": bad})
+        assert (status, answer["error"]) == (422, "This picture is not ready yet.")
     assert server.files("sessions/*/reference-*") == server.files("uploads/*") == []
 
 
@@ -181,8 +181,8 @@ def test_clean_pictures_count_as_room_of_their_visit(tmp_path: Path) -> None:
     server = Server(tmp_path, HOSTILE + full)
     person = Person(server)
     id = person.drop("a.npy", picture(160))["id"]  # 26 kB, and as much to look at
-    status, told = person.upload("clean.npy", picture(160), **{"X-Clean-Of": id})
-    assert (status, told["error"]) == (
+    status, answer = person.upload("clean.npy", picture(160), **{"X-Clean-Of": id})
+    assert (status, answer["error"]) == (
         422,
         "Your pictures take too much room; remove some of them.",
     )
@@ -204,9 +204,9 @@ def test_a_visit_that_ends_during_an_upload_keeps_nothing(
     wait_for(lambda: server.files("uploads/*"))
     assert person.ask(person.here, "DELETE")[0] == 200
     opened.sendall(content[1000:])
-    status, told = answer_on(opened)
+    status, answer = answer_on(opened)
     assert status == 422
-    assert b"This visit has ended" in told
+    assert b"This visit has ended" in answer
     assert server.files("uploads/*") == []
 
 
@@ -260,7 +260,7 @@ def test_files_of_one_name_are_packed_under_names_of_their_own(tmp_path: Path) -
 
 def test_a_run_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     """Others wait for their turns."""
-    server = Server(tmp_path, HOSTILE + "; desk._RUN_SECONDS = 0.5")
+    server = Server(tmp_path, HOSTILE + "; controller._RUN_SECONDS = 0.5")
     person = Person(server)
     person.drop("a.npy", picture(640))
     shown = person.run("epll")

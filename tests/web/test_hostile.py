@@ -23,13 +23,13 @@ def test_a_file_that_goes_wrong_is_one_sentence_and_others_are_served(
 ) -> None:
     bad, good = come(), come()
     with ThreadPoolExecutor(1) as people:
-        told = people.submit(bad.drop, name, picture())
+        dropping = people.submit(bad.drop, name, picture())
         start = time.monotonic()
         assert good.drop("good.npy", picture())["info"]
         assert good.run()["result"]
         if name == "hangs.npy":
-            assert time.monotonic() - start < 6 or not told.done()
-        kind, text = told.result(30)["ended"]
+            assert time.monotonic() - start < 6 or not dropping.done()
+        kind, text = dropping.result(30)["ended"]
         assert kind == "bad"
         assert re.search(message, text)  # a slow machine may run out of time first
     assert not server.files(f"sessions/*/*/{name}")
@@ -57,9 +57,9 @@ def cyclic_tiff() -> bytes:
 def test_a_tiff_without_end_stops_nobody(come: Any) -> None:
     bad, good = come(), come()
     with ThreadPoolExecutor(1) as people:
-        told = people.submit(bad.drop, "loop.tif", cyclic_tiff())
+        dropping = people.submit(bad.drop, "loop.tif", cyclic_tiff())
         assert good.drop("good.png", picture(format="png"))["info"]
-        assert told.result(30)["ended"][0] in ("bad", "good")
+        assert dropping.result(30)["ended"][0] in ("bad", "good")
     assert bad.drop("better.npy", picture())["info"]
 
 
@@ -128,10 +128,10 @@ def test_sigterm_ends_the_server_while_it_works(tmp_path: Path) -> None:
     time.sleep(0.5)
     processes, start = server.processes(), time.monotonic()
     assert len(processes) >= 4
-    told = server.end()
+    output = server.end()
     assert time.monotonic() - start < 2
-    assert told.endswith("stopped; all pictures that were dropped are deleted\n")
-    assert "Traceback" not in told
+    assert output.endswith("stopped; all pictures that were dropped are deleted\n")
+    assert "Traceback" not in output
     assert server.process.returncode == 0
     assert server.files("") == []
     for pid in processes:
@@ -143,7 +143,7 @@ def test_sigterm_ends_the_server_while_it_works(tmp_path: Path) -> None:
 STAGES = {
     "its folder": ("symsmooth.web.server", "Sessions.__init__"),
     "loading": ("symsmooth.web.connections", None),  # its libraries are being imported
-    "its crews": ("symsmooth.web.crew", "Crew.__init__"),
+    "its queues": ("symsmooth.web.process_queue", "ProcessQueue.__init__"),
     "its addresses": ("symsmooth.web.handlers", "Handlers.app"),
     "listening": ("uvicorn.server", "Server.startup"),
     "ready": ("uvicorn.server", "Server.main_loop"),
@@ -180,10 +180,10 @@ def test_sigterm_while_it_starts_ends_it_and_leaves_nothing(tmp_path: Path, stag
     noted = tmp_path / "noted"
     prepare = END_AT.format(noted=str(noted), module=module, function=function)
     server = Server(tmp_path, prepare, wait=False)
-    _, told = server.process.communicate(timeout=30)
+    _, output = server.process.communicate(timeout=30)
     assert time.time() - float(noted.read_text()) < 2
-    assert told.endswith("stopped; all pictures that were dropped are deleted\n")
-    assert "Traceback" not in told
+    assert output.endswith("stopped; all pictures that were dropped are deleted\n")
+    assert "Traceback" not in output
     assert server.process.returncode == 0
     assert server.files("") == []
 

@@ -113,7 +113,7 @@ def test_zoom_is_linked_and_kept(enter: Any, tmp_path: Path) -> None:
     after = page.evaluate(placed)
     assert after[0] == after[1] != before[0]
     page.locator("#strength").press("ArrowRight")  # runs again, the place is kept
-    visitor.told("Done in")
+    visitor.reads("Done in")
     wait_for(lambda: page.locator("#strength").input_value() == "1.05")
     visitor.until("!document.querySelector('#status progress')")
     visitor.drawn()
@@ -137,16 +137,16 @@ def test_cancel_really_stops(enter: Any, server: Server, tmp_path: Path) -> None
     visitor.page.locator("#status progress[value]").wait_for()
     other.choose("quality", "Preview")
     other.page.locator("#go").click()
-    other.told("Waiting: 1 run before yours")
+    other.reads("Waiting: 1 run before yours")
     other.shot("waiting")
     visitor.shot("running")
     start = time.monotonic()
     visitor.page.locator("#cancel").click()
-    visitor.told("Stopped after")
+    visitor.reads("Stopped after")
     assert time.monotonic() - start < 2
     other.page.locator("#status progress[value]").wait_for()  # the next one has its turn
     other.page.locator("#cancel").click()
-    other.told("Stopped after")
+    other.reads("Stopped after")
     worked, start = server.seconds_of_work(), time.monotonic()
     time.sleep(1)
     assert server.seconds_of_work() - worked < 0.5 * (time.monotonic() - start)
@@ -160,29 +160,29 @@ def test_files_that_are_too_large_or_broken(enter: Any, tmp_path: Path, photogra
     np.save(large, np.zeros((400, 400)))  # 1.28 MB
     broken.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
     visitor.drop(large)
-    visitor.told("large.npy is larger than the 1 MB allowed here.")
+    visitor.reads("large.npy is larger than the 1 MB allowed here.")
     visitor.shot("too-large")
     visitor.dropped(photograph)
     visitor.choose("quality", "Preview")
     visitor.run()
     visitor.drop(broken)
-    text = visitor.told("cannot be read")
+    text = visitor.reads("cannot be read")
     assert "/" not in text  # no places on the server
-    assert not page.locator("#look").is_visible()  # no result of another picture stands there
+    assert not page.locator("#viewer").is_visible()  # no result of another picture stands there
     assert page.locator("#go").is_disabled()
     assert page.locator("#download").count() == 0
     assert not page.locator("#panel").is_visible()  # there is nothing to set
     visitor.shot("broken")
     assert audit(page) == []
     page.get_by_label("Remove broken.png").click()
-    visitor.told("Done in")
+    visitor.reads("Done in")
 
 
 def test_methods_side_by_side_with_a_reference(enter: Any, tmp_path: Path) -> None:
     visitor = enter()
     page = visitor.page
     page.get_by_role("button", name="Photograph, 8 bit", exact=True).click()
-    visitor.told("Ready")
+    visitor.reads("Ready")
     visitor.choose("quality", "Preview")
     visitor.choose("mode", "Compare")
     group = page.locator("#methods")
@@ -228,7 +228,7 @@ def test_any_screen_by_keyboard_and_for_everybody(
     assert page.evaluate(reached) == "go"
     assert page.locator("#go").evaluate("e => getComputedStyle(e).outlineStyle") == "solid"
     page.keyboard.press("Enter")
-    visitor.told("Done in")
+    visitor.reads("Done in")
     visitor.drawn()
     page.locator("#why summary").click()
     page.wait_for_timeout(200)

@@ -230,7 +230,7 @@ def test_almost_nothing_removed_is_said_with_a_remedy(enter: Any, tmp_path: Path
     visitor.dropped(path)
     visitor.choose("quality", "Preview")
     visitor.run()
-    text = visitor.told("Almost nothing was removed")
+    text = visitor.reads("Almost nothing was removed")
     assert "--" not in text  # no words of the command line
     visitor.shot("nothing")
     assert audit(visitor.page) == []
@@ -250,20 +250,20 @@ def test_a_result_survives_reload_and_back(enter: Any, photograph: Path) -> None
     assert "/visit/" in address
     page.reload()
     page.wait_for_selector("[data-ready]")
-    visitor.told("Done in")
+    visitor.reads("Done in")
     visitor.drawn()
     assert visitor.labels() == ["Noisy", "Best available, preview"]
     assert page.get_by_role("radio", name="Preview").is_checked()  # as it was run
     page.go_back()
     page.locator("#start").wait_for()
     assert page.url == visitor.server.address
-    assert not page.locator("#look").is_visible()
+    assert not page.locator("#viewer").is_visible()
     page.go_forward()
-    visitor.told("Done in")
+    visitor.reads("Done in")
     assert page.url == address
     page.goto("about:blank")
     page.go_back()
-    visitor.told("Done in")
+    visitor.reads("Done in")
     page.locator("#leave").click()
     assert page.locator("#leave").inner_text() == "Really delete?"
     page.locator("#leave").click()
@@ -279,7 +279,7 @@ def test_a_run_goes_on_while_the_page_is_reloaded(enter: Any, photograph: Path) 
     visitor.page.locator("#go").click()
     visitor.page.locator("#status progress").wait_for()
     visitor.page.reload()
-    visitor.told("Done in")
+    visitor.reads("Done in")
 
 
 def test_several_pictures_at_once(enter: Any, tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_several_pictures_at_once(enter: Any, tmp_path: Path) -> None:
     page = visitor.page
     visitor.drop(*paths)
     page.locator("#files h2", has_text="3 pictures").wait_for()
-    visitor.told("Ready")
+    visitor.reads("Ready")
     visitor.choose("quality", "Preview")
     page.locator("#all").click()
     page.locator("#zip", has_text="3 results").wait_for()
@@ -335,7 +335,7 @@ def test_on_a_phone_the_picture_comes_first(enter: Any, photograph: Path) -> Non
     assert go["height"] >= 40
     visitor.choose("quality", "Preview")
     page.locator("#go").tap()
-    visitor.told("Done in")
+    visitor.reads("Done in")
     visitor.drawn()
     assert page.evaluate("scrollY") == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -357,6 +357,6 @@ def test_tabs_of_visits_that_ended_say_so(enter: Any, photograph: Path) -> None:
     headers = {"Origin": visitor.server.address.rstrip("/")}
     url = f"{visitor.server.address}api/visits/{token}"
     assert visitor.opened.context.request.delete(url, headers=headers).status == 200
-    visitor.told("This visit has ended")
+    visitor.reads("This visit has ended")
     assert page.locator("#start").is_visible()
     assert page.url == visitor.server.address

@@ -89,9 +89,9 @@ def test_what_is_no_request_of_the_page_is_refused(come: Any, body: bytes) -> No
     person = come()
     person.drop("a.npy", picture())
     for name in ("denoise", "compare"):
-        status, told = person.post(f"{person.here}/{name}", body)
+        status, answer = person.post(f"{person.here}/{name}", body)
         assert status in (400, 422)
-        assert told["error"]
+        assert answer["error"]
     assert not person.state()["progress"]
 
 
@@ -119,9 +119,9 @@ def test_views_there_are_not(come: Any, query: str) -> None:
 def test_parts_of_pictures_there_are_not(come: Any, query: str) -> None:
     person = come()
     id = person.drop("a.npy", picture())["id"]
-    status, told = person.ask(f"{person.here}/{id}/view?{query}")
+    status, answer = person.ask(f"{person.here}/{id}/view?{query}")
     assert status == 422
-    assert "no such part" in json.loads(told)["error"]
+    assert "no such part" in json.loads(answer)["error"]
 
 
 def test_the_page_may_ask_its_server_alone(server: Server) -> None:

@@ -1,4 +1,4 @@
-"""Work that waits for its turn, tells how far it is, and really stops."""
+"""Work that waits for its turn, reports how far it is, and really stops."""
 
 from __future__ import annotations
 

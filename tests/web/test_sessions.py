@@ -13,7 +13,7 @@ import pytest
 from symsmooth.web.errors import SessionError
 from symsmooth.web.pictures import Picture
 from symsmooth.web.runs import Run, Runs
-from symsmooth.web.sessions import Limits, Sessions, harmless
+from symsmooth.web.sessions import Limits, Sessions, safe_name
 
 from ..serving import Person, Server, picture, wait_for
 
@@ -51,7 +51,7 @@ def test_files_and_work_go_with_their_visit(tmp_path: Path, clock: Any) -> None:
     session.pictures["p1"] = Picture("p1", "a.png", session.new_folder("picture"), run=run)
     sessions.end(session)
     assert not session.folder.exists()
-    assert not session.here
+    assert not session.is_open
     wait_for(lambda: run.finished)
     assert sessions.find(session.token, OURS) is None
     runs.close()
@@ -61,7 +61,7 @@ def test_files_and_work_go_with_their_visit(tmp_path: Path, clock: Any) -> None:
     "name", ["../../x.tif", "/etc/passwd", "..", "a\0<b>.tif", ".", "x" * 300, "\\a\\b.c"]
 )
 def test_names_are_harmless(tmp_path: Path, name: str) -> None:
-    plain = harmless(name)
+    plain = safe_name(name)
     assert re.fullmatch(r"[\w .+()-]{1,100}", plain)
     assert plain.strip(". ") == plain
     (tmp_path / plain).write_text("fits")
@@ -76,7 +76,7 @@ def test_visits_end_when_nothing_is_asked(tmp_path: Path, clock: Any) -> None:
         clock.now += 2
         sessions.sweep()
         assert not absent.folder.exists()
-        assert not absent.here
+        assert not absent.is_open
         assert present.folder.exists()
         assert hidden.folder.exists()
         clock.now += 90  # a hidden tab that is alive lasts no longer than one that is seen

@@ -73,7 +73,7 @@ def test_settings_become_what_the_command_line_says() -> None:
     assert job(noise="auto", level=5).sigma is None  # of another kind: not used
     assert job(noise="box", box=[1, 2, 30, 40]).noise_region == (1, 2, 30, 40)
     assert job(strength=2.0).options["strength"] == 2.0
-    assert job(method="bm3d", strength=2.0).sigma == 20.0  # told of more noise
+    assert job(method="bm3d", strength=2.0).sigma == 20.0  # it assumes more noise
     assert job(method="bm3d", strength=2.0, noise="white", level=3).sigma == 6.0
     assert job(chroma_strength=0, grain=0.25).options == {
         "quality": "balanced", "chroma_strength": 0, "grain": 0.25

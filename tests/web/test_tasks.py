@@ -18,7 +18,7 @@ from symsmooth import cli
 from symsmooth.experiments.sensor import Sensor
 from symsmooth.io import FileError, limit_decoded_size, read_image, read_images, write_image
 from symsmooth.web import tasks
-from symsmooth.web.denoising import part_seen
+from symsmooth.web.denoising import visible_part
 from symsmooth.web.pictures import VIEW
 from symsmooth.web.settings import Settings
 from symsmooth.web.worker import Reporter
@@ -33,8 +33,8 @@ def reporter() -> Reporter:
     return Reporter(1, lambda *news: None, set())
 
 
-def look(path: Path) -> dict[str, Any]:
-    found = tasks.look(path, path.parent, LIMIT, reporter())
+def inspect(path: Path) -> dict[str, Any]:
+    found = tasks.inspect_file(path, path.parent, LIMIT, reporter())
     json.dumps(found["info"], allow_nan=False)  # a browser can read it
     return found
 
@@ -42,7 +42,7 @@ def look(path: Path) -> dict[str, Any]:
 def denoise(path: Path, folder: Path, **given: Any) -> dict[str, Any]:
     folder.mkdir(exist_ok=True)
     settings = Settings.of({"quality": "preview", **given.pop("settings", {})}).as_json()
-    place = {"at": (), "looking": None, "sigma": 1.0, **given}
+    place = {"at": (), "visible": None, "sigma": 1.0, **given}
     return tasks.denoise(path, place, folder, settings, 1, LIMIT, reporter())
 
 
@@ -63,7 +63,7 @@ def test_axes_have_the_names_of_the_file(
     path = tmp_path / "a.tif"
     pixels = rng.normal(100, 20, shape).astype(np.uint16)
     tifffile.imwrite(path, pixels, imagej=True, metadata={"axes": axes})
-    info = look(path)["info"]
+    info = inspect(path)["info"]
     assert [axis["name"] for axis in info["others"]] == others
     assert [axis["size"] for axis in info["others"]] == list(shape[: len(others)])
     assert (info["width"], info["height"], info["channels"]) == (50, 40, channels)
@@ -83,7 +83,7 @@ def test_files_of_scanners_and_microscopes_come_back_as_they_were(
         mrcfile.write(path, pixels.astype(np.float32))
     else:
         nibabel.save(nibabel.Nifti1Image(pixels.astype(np.float32).T, np.eye(4)), path)
-    info = look(path)["info"]
+    info = inspect(path)["info"]
     assert [axis["size"] for axis in info["others"]] == [3]
     made = denoise(path, tmp_path / "run", settings={"noise": "rician"})
     assert made["file"] == name.replace(".", "-denoised.", 1)
@@ -102,7 +102,7 @@ def test_a_mosaic_becomes_a_dng_and_is_shown_developed(tmp_path: Path, name: str
     noisy, _ = sensor.expose(np.tile(np.linspace(0.05, 0.6, 96)[:, None], (64, 1, 3)).copy())
     path = tmp_path / name
     path.write_bytes(dng(noisy, sensor))
-    found = look(path)
+    found = inspect(path)
     path, info = found["path"], found["info"]
     assert path.name == "shot.dng"  # named as what it is
     assert info["mosaic"] == "raw mosaic RGGB"
@@ -125,17 +125,17 @@ def test_a_mosaic_becomes_a_dng_and_is_shown_developed(tmp_path: Path, name: str
             denoise(path, tmp_path / "wrong", settings=wrong, **given)
 
 
-def test_raw_files_have_limits_and_damaged_ones_are_told(tmp_path: Path) -> None:
+def test_raw_files_have_limits_and_damaged_ones_are_refused(tmp_path: Path) -> None:
     sensor = Sensor(peak=300)
     whole = dng(sensor.expose(np.full((96, 96, 3), 0.3))[0], sensor)
     path = tmp_path / "a.dng"
     path.write_bytes(whole)
     with pytest.raises(FileError, match=r"more than the 0 MB of pixels"):
-        tasks.look(path, tmp_path, 96 * 96 * 2 - 1, reporter())
+        tasks.inspect_file(path, tmp_path, 96 * 96 * 2 - 1, reporter())
     for length in (len(whole) // 2, len(whole) - 9, 200):
         path.write_bytes(whole[:length])
         with pytest.raises(FileError, match=r"^[^\n]+$"):
-            tasks.look(path, tmp_path, LIMIT, reporter())
+            tasks.inspect_file(path, tmp_path, LIMIT, reporter())
 
 
 def cli_makes(path: Path, *options: str) -> bytes:
@@ -150,7 +150,7 @@ def cli_makes(path: Path, *options: str) -> bytes:
 def test_all_of_a_stack_is_done(tmp_path: Path) -> None:
     path = tmp_path / "stack.tif"
     write_image(path, rng.normal(100, 20, (3, 40, 40)).astype(np.float32))
-    look(path)
+    inspect(path)
     made = denoise(path, tmp_path / "run")
     result = read_image(tmp_path / "run" / made["file"]).pixels
     assert result.shape == (3, 40, 40)
@@ -161,7 +161,7 @@ def test_a_box_is_measured_on_the_slice_it_was_drawn_on(tmp_path: Path) -> None:
     path = tmp_path / "stack.tif"
     levels = np.array([2.0, 5.0, 20.0])[:, None, None]
     write_image(path, (100 + levels * rng.normal(size=(3, 48, 48))).astype(np.float32))
-    look(path)
+    inspect(path)
     asked = {"noise": "box", "box": [0, 0, 48, 48]}
     found = [
         denoise(path, tmp_path / f"run{n}", at=(n,), settings=asked)["noise"]["level"]
@@ -176,7 +176,7 @@ def test_channels_apart_are_pictures_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "channels.tif"
     pixels = np.clip(rng.normal(128, 20, (3, 40, 40)), 0, 255).astype(np.uint8)
     tifffile.imwrite(path, pixels, imagej=True, metadata={"axes": "CYX"})
-    assert look(path)["info"]["apart"]
+    assert inspect(path)["info"]["apart"]
     made = denoise(
         path, tmp_path / "run",
         settings={"channels": "apart", "noise": "white", "level": 20.0},
@@ -185,19 +185,19 @@ def test_channels_apart_are_pictures_of_their_own(tmp_path: Path) -> None:
     alone = symsmooth.denoise(pixels[1], 20.0, quality="preview", rng=0, channel_axis=None)
     np.testing.assert_array_equal(result[1], alone)
     write_image(tmp_path / "colour.png", np.moveaxis(pixels, 0, -1))
-    assert not look(tmp_path / "colour.png")["info"]["apart"]  # it could not be written
+    assert not inspect(tmp_path / "colour.png")["info"]["apart"]  # it could not be written
 
 
-def test_pictures_with_holes_are_told_in_numbers_that_json_knows(tmp_path: Path) -> None:
+def test_pictures_with_holes_are_described_in_numbers_that_json_knows(tmp_path: Path) -> None:
     path = tmp_path / "holes.npy"
     pixels = rng.normal(100, 20, (40, 40))
     pixels[3, 4], pixels[5, 6] = np.nan, np.inf
     np.save(path, pixels)
-    look(path)
+    inspect(path)
     json.dumps(denoise(path, tmp_path / "run"), allow_nan=False)
     flat = tmp_path / "flat.npy"
     np.save(flat, np.full((40, 40), 7.0))
-    look(flat)
+    inspect(flat)
     json.dumps(denoise(flat, tmp_path / "run2"), allow_nan=False)
 
 
@@ -208,35 +208,35 @@ def test_what_unpacks_to_too_much_is_refused_before_it_is(tmp_path: Path, ending
     with limit_decoded_size(200_000 if ending != "webp" else 600_000):
         read_images(path)
     with pytest.raises(FileError, match=r"more than the 0 MB of pixels"):
-        tasks.look(path, tmp_path, 199_999, reporter())
-    place = {"at": (), "looking": None, "sigma": 1.0}
+        tasks.inspect_file(path, tmp_path, 199_999, reporter())
+    place = {"at": (), "visible": None, "sigma": 1.0}
     with pytest.raises(FileError, match=r"more than the 0 MB of pixels"):
         tasks.denoise(path, place, tmp_path, Settings().as_json(), 1, 199_999, reporter())
 
 
-def test_methods_that_found_no_noise_are_told_of(tmp_path: Path) -> None:
+def test_methods_that_found_no_noise_are_named(tmp_path: Path) -> None:
     path, folder = tmp_path / "coarse.png", tmp_path / "run"
     noise = np.random.default_rng(7).normal(0, 60, (128, 128))
     smooth = scipy.ndimage.gaussian_filter(noise, 1.6)
     write_image(path, np.clip(np.rint(120 + smooth), 0, 255).astype(np.uint8) // 24 * 24)
-    look(path)
+    inspect(path)
     folder.mkdir()
     names = ["denoise", "nlm"]
     asked = Settings.of({"quality": "preview"}).as_json()
-    told = tasks.compare(path, tmp_path, None, names, (), folder, asked, 1, LIMIT, reporter())
-    assert told["panels"][1]["removed"] == 0
-    (doubt,) = told["warnings"]
+    details = tasks.compare(path, tmp_path, None, names, (), folder, asked, 1, LIMIT, reporter())
+    assert details["panels"][1]["removed"] == 0
+    (doubt,) = details["warnings"]
     assert doubt["text"].startswith("Non-local means knows white noise only, found none")
     assert "--" not in doubt["text"]
     assert doubt["try"] == ["white"]
 
 
-def test_the_part_that_is_looked_at() -> None:
-    assert part_seen(None, (400, 400)) is None  # small: at once
-    assert part_seen((0, 0, 3000, 2000), (2000, 3000)) == (1276, 776, 448, 448)
-    assert part_seen((2700, 0, 300, 200), (2000, 3000)) == (2700, 0, 300, 200)
+def test_the_part_that_is_on_the_screen() -> None:
+    assert visible_part(None, (400, 400)) is None  # small: at once
+    assert visible_part((0, 0, 3000, 2000), (2000, 3000)) == (1276, 776, 448, 448)
+    assert visible_part((2700, 0, 300, 200), (2000, 3000)) == (2700, 0, 300, 200)
     for nonsense in ((0, 0, 0, 0), (10**9, 10**9, 5, 5), (1, 2), (0, 0, 10**9, 1)):
-        found = part_seen(nonsense, (2000, 3000))
+        found = visible_part(nonsense, (2000, 3000))
         assert found is not None
         x, y, width, height = found
         assert np.zeros((2000, 3000))[y : y + height, x : x + width].shape == (height, width)
@@ -248,7 +248,7 @@ def test_no_name_of_a_file_is_one_of_ours(tmp_path: Path) -> None:
         path = tmp_path / name
         pixels = np.clip(rng.normal(100, 20, (40, 40)), 0, 255).astype(np.uint8)
         np.save(path, pixels)
-        look(path)
+        inspect(path)
         denoise(path, tmp_path / f"run-{path.stem}")
         np.testing.assert_array_equal(np.load(path), pixels)
 
@@ -256,4 +256,4 @@ def test_no_name_of_a_file_is_one_of_ours(tmp_path: Path) -> None:
 def test_black_and_white_are_those_of_all_slices(tmp_path: Path) -> None:
     path = tmp_path / "series.tif"
     write_image(path, (np.arange(5.0)[:, None, None] * 100 + np.zeros((5, 32, 32))).astype("f4"))
-    assert look(path)["info"]["ranges"]["all"] == [0.0, 400.0]
+    assert inspect(path)["info"]["ranges"]["all"] == [0.0, 400.0]

@@ -176,8 +176,8 @@ def test_no_header_of_an_upload_names_a_file_of_this_machine(
     person = come()
     before = private.read_bytes()
     for name in (str(private), f"../../../..{private}", "..", "", "a\0b.npy", "%2e%2e%2fa.npy"):
-        status, told = person.upload(name, picture())
-        assert status == 200, told
+        status, answer = person.upload(name, picture())
+        assert status == 200, answer
         person.wait()
     assert private.read_bytes() == before
     for path in server.files("sessions/*/*/*"):
@@ -225,8 +225,8 @@ def test_a_visit_may_have_so_many_pictures(come: Any, server: Server) -> None:
     person = come()
     statuses = {person.upload(f"{n}.npy", picture(8))[0] for n in range(30)}
     assert statuses == {200}
-    status, told = person.upload("more.npy", picture(8))
-    assert (status, told["error"]) == (
+    status, answer = person.upload("more.npy", picture(8))
+    assert (status, answer["error"]) == (
         422,
         "There may be 30 pictures at a time; remove some of them.",
     )

@@ -32,9 +32,9 @@ def test_a_worker_answers_and_is_kept(workers: Workers) -> None:
     assert first != os.getpid()
     assert workers.call("tests.serving:chatter") == first
     with pytest.raises(WorkError, match=r"^what went wrong$"):
-        workers.call("tests.serving:fail", "told")
+        workers.call("tests.serving:fail", "expected")
     with pytest.raises(RuntimeError, match=r"^ZeroDivisionError$"):
-        workers.call("tests.serving:fail", "other")
+        workers.call("tests.serving:fail", "unexpected")
     with pytest.raises(WorkError, match="not enough memory"):
         workers.call("tests.serving:take_memory")
     assert workers.call("tests.serving:chatter") == first

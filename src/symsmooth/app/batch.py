@@ -39,7 +39,7 @@ def plan_outputs(
     found = [pair for name in names for pair in expand(name, Path(out))]
     is_folder = is_folder_name(out)
     if len(found) > 1 and not is_folder:
-        raise UsageError(f"-o {out} must be a folder (existing, or ending in /) for several files")
+        raise UsageError(f"-o {out} must be a folder for several files; end it with /: -o {out}/")
     if not is_folder and not Path(out).suffix and not Path(out).exists():
         raise UsageError(f"-o {out} has no ending, such as .png; end a folder with /: -o {out}/")
     plan = OutputPlan({}, [])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.parallel import Progress, part_of
 from . import jobs
 from .errors import UsageError
+from .job_warnings import JobWarning
 from .noise_report import describe as describe_model
 from .noise_report import value_range
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 FAVOURITES = ("denoise", "gsf", "bm3d", "nlm")  # compared if nothing is asked for
 # Fractions at which things begin, for the progress callback: methods, the page, a method after its warm-up.
-_LOOKING, _DRAWING, _WARM_UP_TIME = 0.03, 0.85, 0.1
+_METHODS, _DRAWING, _WARM_UP_TIME = 0.03, 0.85, 0.1
 _ENDINGS = (".html", ".htm")
 _WARM_UP = 96  # sides of what a method sees before its time is taken
 
@@ -157,10 +158,10 @@ def compare(job: CompareJob, progress: Progress | None = None) -> jobs.Page:
     estimator = NoiseEstimator(lambda: open_image(pixels, axis))
     found, span = resolve(estimator, job.sigma), value_range(pixels)
     words = describe_model(found, pixels, span, given=job.sigma is not None, assumed=False)
-    share = (_DRAWING - _LOOKING) / len(job.choices)
+    share = (_DRAWING - _METHODS) / len(job.choices)
     results = []
     for number, (each, own) in enumerate(zip(job.choices, each_job, strict=True)):
-        start = _LOOKING + number * share
+        start = _METHODS + number * share
         callback = part_of(progress, start, start + share, f"{each.label}: ")
         results.append(_run_choice(each, own, pixels, estimator, callback))
     facts = page_facts(describe(job.source, pixels, part), words.words, job.seed)
@@ -174,7 +175,7 @@ def compare(job: CompareJob, progress: Progress | None = None) -> jobs.Page:
         and not each.method.takes_noise
         and _is_same(made.image, pixels)
     ]
-    doubts = question_unchanged(unchanged, words.level)
+    doubts = list(map(str, question_unchanged(unchanged, words.level)))
     page = Comparison(
         job.source.name, pixels, words.level, peak, results, clean, facts, doubts=doubts
     )
@@ -191,7 +192,7 @@ def _is_same(image: Any, pixels: Any) -> bool:
     return np.array_equal(image, pixels, equal_nan=pixels.dtype.kind == "f")
 
 
-def question_unchanged(labels: Sequence[str], level: float) -> list[str]:
+def question_unchanged(labels: Sequence[str], level: float) -> list[JobWarning]:
     """Return what to do about methods for white noise that changed nothing where there is noise."""
     if not labels or not level:
         return []
@@ -199,7 +200,8 @@ def question_unchanged(labels: Sequence[str], level: float) -> list[str]:
     know = "knows white noise only, found none and" if len(labels) == 1 else (
         "know white noise only, found none and"
     )  # fmt: skip
-    return [f"{names} {know} changed nothing; give its level, such as --sigma {level:.3g}"]
+    text = f"{names} {know} changed nothing; {{level}}"
+    return [JobWarning("unchanged", text, f"{level:.3g}")]
 
 
 def _open_pictures(job: CompareJob) -> tuple[Any, Any, str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import UsageError
+from .job_warnings import JobWarning
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,7 +64,9 @@ def rounded(pixels: Any, dtype: np.dtype[Any]) -> Any:
     return np.clip(whole, limits.min, limits.max).astype(dtype)
 
 
-def dtype_warnings(image: ImageFile, asked: str, pixels: Any, kept: str = _KEPT_WORDS) -> list[str]:
+def dtype_warnings(
+    image: ImageFile, asked: str, pixels: Any, kept: str = _KEPT_WORDS
+) -> list[JobWarning]:
     """Return what another dtype than the file's own costs.
 
     Parameters
@@ -87,14 +90,15 @@ def dtype_warnings(image: ImageFile, asked: str, pixels: Any, kept: str = _KEPT_
         outside = 1 - ((pixels >= limits.min - 0.5) & (pixels <= limits.max + 0.5)).mean()
         if outside > 0:
             share = f"{100 * outside:.2g} % of the pixels"
-            warnings.append(f"{share} do not fit into {asked} and are clipped; use --dtype float32")
+            text = f"{share} do not fit into {asked} and are clipped; {{floats}}"
+            warnings.append(JobWarning("clipped", text))
     if image.format in _TIED or len(image.details.get("parts", ())) > 1:
         own = f"{image.format} metadata is that of {image.pixels.dtype} pixels"
-        warnings.append(f"{own}: {kept} kept in {asked}")
+        warnings.append(JobWarning("metadata", f"{own}: {kept} kept in {asked}"))
     return warnings
 
 
-def rounding_warning(dtype: np.dtype[Any], removed: float, target: Path) -> list[str]:
+def rounding_warning(dtype: np.dtype[Any], removed: float, target: Path) -> list[JobWarning]:
     """Say if rounding to integers throws away more than a tenth of the noise reduction.
 
     Parameters
@@ -109,7 +113,7 @@ def rounding_warning(dtype: np.dtype[Any], removed: float, target: Path) -> list
     if dtype.kind not in "ui" or not cost <= removed**2 < cost / _LOST:
         return []
     place = "" if target.suffix.lower() in _HOLDS_FLOATS else " and -o to a .tif"
-    return [
-        f"rounding to {dtype.name} throws away more than a tenth of the noise reduction; "
-        f"write --dtype float32{place}"
-    ]
+    text = (
+        f"rounding to {dtype.name} throws away more than a tenth of the noise reduction; {{floats}}"
+    )
+    return [JobWarning("rounding", text, place)]

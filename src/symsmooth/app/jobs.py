@@ -18,6 +18,7 @@ from .dtypes import (
     written_like,
 )
 from .errors import UsageError
+from .job_warnings import JobWarning
 from .noise_report import NoiseDescription, describe, find_warnings, value_range
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Outcome:
     job: DenoiseJob
     noise: NoiseDescription | None
     parameters: Mapping[str, object]
-    warnings: Sequence[str]
+    warnings: Sequence[JobWarning]
     seconds: float
     check: Check | None = None  # of what was removed
 
@@ -149,7 +150,7 @@ class Outcome:
             "dtype": str(self.image.pixels.dtype),
             "seconds": round(self.seconds, 3),
             "parameters": dict(self.parameters),
-            "warnings": list(self.warnings),
+            "warnings": list(map(str, self.warnings)),
             "check": None if self.check is None else vars(self.check),
         }
 
@@ -200,7 +201,7 @@ def denoise_file(
     report(_WRITING, "writing")
     write_checked(target, [each.image for each in done], note)
     report(1.0, "done")
-    lost: list[str] = []
+    lost: list[JobWarning] = []
     if first.noise is not None:
         lost = rounding_warning(first.image.pixels.dtype, first.removed, target)
     return Outcome(
@@ -217,7 +218,7 @@ class _Done:
     image: ImageFile
     noise: NoiseDescription | None
     learned: Mapping[str, object]
-    warnings: Sequence[str]
+    warnings: Sequence[JobWarning]
     removed: float  # root mean square of the change
     check: Check | None
 

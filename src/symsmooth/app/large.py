@@ -20,6 +20,7 @@ from .boxes import BoxPlan, picture_in
 from .cluster import connected
 from .dtypes import dtype_warnings, rounding_warning, written_like
 from .errors import UsageError
+from .job_warnings import JobWarning
 from .jobs import DenoiseJob, Outcome, describe_noise, no_progress
 from .noise_report import NoiseDescription, find_warnings, value_range
 
@@ -111,7 +112,7 @@ def denoise_boxes(
 
 def _describe_noise(
     plan: BoxPlan, job: DenoiseJob, target: Path
-) -> tuple[NoiseDescription | None, list[str]]:
+) -> tuple[NoiseDescription | None, list[JobWarning]]:
     """Say what noise was found in the windows that were looked at, and what is doubtful."""
     noise, pixels = plan.stats.noise, plan.stats.sample.original
     if noise is None:
@@ -169,7 +170,7 @@ def _written_like(source: Source, job: DenoiseJob) -> Source:
 def _plan(
     source: Source, target: Path, image: ImageFile, stack: Stack, job: DenoiseJob, remote: bool
 ) -> BoxPlan:
-    """Say how the image is cut into boxes and look at it."""
+    """Say how the image is cut into boxes and survey it."""
     from .. import __version__
     from ..core.blocks import block_side, cut_along_chunks
     from ..dask import BlockTask
@@ -224,13 +225,13 @@ def _has_alpha(source: Source) -> bool:
 def _survey(
     source: Source, task: BlockTask, spatial: list[int], plain: tuple[int, ...], colours: slice
 ) -> GlobalStats:
-    """Look at windows of the file, sixteen at most."""
+    """Survey windows of the file, sixteen at most."""
     from ..core.blocks import mosaic, windows
 
-    def seen(box: Box) -> Any:
+    def read(box: Box) -> Any:
         return picture_in(source.read(box), plain, task.channel_axis, colours)
 
-    parts = [seen(box) for box in windows(source.shape, spatial, plain)]
+    parts = [read(box) for box in windows(source.shape, spatial, plain)]
     plane = [axis for axis in range(parts[0].ndim) if axis != task.channel_axis][-2:]
     return task.survey(mosaic(parts, (plane[0], plane[1])))
 

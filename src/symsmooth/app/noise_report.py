@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .job_warnings import JobWarning
 from .noise_kinds import WORDS
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ _NOTHING = 2e-4  # of the range: 0.05 grey levels of 255
 _DOUBTFUL = 0.5  # confidence in coarse noise
 _HALF_SURE = (
     "what looks like coarse noise may be texture, so only some of it was removed; "
-    "--noise correlated removes all of it"
+    "{coarse} removes all of it"
 )
 _MANY = 0.1  # of the pixels have exactly one value at an end of the range
 
@@ -107,7 +108,7 @@ def _line(model: Any) -> str:
 
 def find_warnings(
     noise: NoiseDescription, pixels: Any, span: float, removed: float, sigma: float | None
-) -> list[str]:
+) -> list[JobWarning]:
     """Return questions and warnings for the user, one line each.
 
     Parameters
@@ -128,7 +129,7 @@ def find_warnings(
 
     if sigma is not None:
         question = question_units(pixels, sigma)
-        return [question] if question else []
+        return [JobWarning("units", question)] if question else []
     known = pixels[np.isfinite(pixels)]
     if not known.size or known.min() == known.max():
         return []
@@ -137,16 +138,17 @@ def find_warnings(
         confidence = noise.fields.get("confidence", 1.0)
         if noise.fields["kind"] != "correlated" or not isinstance(confidence, float):
             return []
-        return [_HALF_SURE] if confidence < _DOUBTFUL else []
+        return [JobWarning("texture", _HALF_SURE)] if confidence < _DOUBTFUL else []
     found = "no noise was found" if noise.level == 0.0 else f"{noise.words} was found"
-    remedy = f"give its level, such as --sigma {0.02 * span:.2g}"
+    remedy = "{level}"
     suspected = noise.fields.get("suspected", 0.0)
     if isinstance(suspected, float) and suspected > _NOTHING * span:
         remedy = (
-            f"--noise correlated takes what looks like texture, about {suspected:.2g}, for noise; "
-            "--noise-from X,Y,W,H measures it on flat ground"
+            f"{{coarse}} takes what looks like texture, about {suspected:.2g}, for noise; "
+            "{region} measures it on flat ground"
         )
-    return [f"almost nothing was removed: {found}{_why(known)}; if you see noise, {remedy}"]
+    text = f"almost nothing was removed: {found}{_why(known)}; if you see noise, {remedy}"
+    return [JobWarning("almost-nothing", text, f"{0.02 * span:.2g}")]
 
 
 def _why(known: Any) -> str:

@@ -175,14 +175,14 @@ def learn(
     return prior
 
 
-def _sample(plane: Float, side: int, most: int, rng: np.random.Generator) -> Float:
+def _sample(plane: Float, side: int, max_count: int, rng: np.random.Generator) -> Float:
     """Return at most so many patches of a plane, drawn at random if there are more."""
     windows = np.lib.stride_tricks.sliding_window_view(plane, (side, side))
     count = windows.shape[0] * windows.shape[1]
-    if count <= most:
+    if count <= max_count:
         return take_patches(plane, side)
-    ys, xs = np.divmod(np.sort(rng.choice(count, most, replace=False)), windows.shape[1])
-    return windows[ys, xs].reshape(most, -1)
+    ys, xs = np.divmod(np.sort(rng.choice(count, max_count, replace=False)), windows.shape[1])
+    return windows[ys, xs].reshape(max_count, -1)
 
 
 def _guide(prior: str | ArrayLike, picture: Picture) -> Float | None:

@@ -33,9 +33,9 @@ class Search:
         References are this far apart.
     radius : int
         Candidates lie at most this far from the reference along each axis.
-    most, least : int
-        The ``most`` nearest patches are taken, but those farther than ``limit`` only if they are among
-        the ``least`` nearest.
+    max_count, min_count : int
+        The ``max_count`` nearest patches are taken, but those farther than ``limit`` only if they are among
+        the ``min_count`` nearest.
     limit : float
         Largest mean squared difference of two patches.
     boost : bool
@@ -45,8 +45,8 @@ class Search:
     side: int
     step: int
     radius: int
-    most: int
-    least: int = 1
+    max_count: int
+    min_count: int = 1
     limit: float = np.inf
     boost: bool = False
 
@@ -62,9 +62,9 @@ class Tile:
 Filter = Callable[..., None]  # (crops of the images, members, counts, offsets, total, mass)
 
 
-def to_planes(values: Float, least: int) -> Float:
-    """Return (*spatial, channels) as planes (channels, z, y, x), mirrored to at least ``least`` a side."""
-    lacking = [(0, max(0, least - size)) for size in values.shape[:-1]]
+def to_planes(values: Float, min_side: int) -> Float:
+    """Return (*spatial, channels) as planes (channels, z, y, x), mirrored to ``min_side`` or more."""
+    lacking = [(0, max(0, min_side - size)) for size in values.shape[:-1]]
     if any(after for _, after in lacking):
         values = np.pad(values, [*lacking, (0, 0)], mode="symmetric")
     return np.ascontiguousarray(np.moveaxis(as_volume(values), -1, 0))
@@ -78,11 +78,11 @@ def from_planes(planes: Float, spatial: tuple[int, ...]) -> Float:
     return np.ascontiguousarray(values[tuple(slice(0, size) for size in spatial)])
 
 
-def whole_patches(picture: Picture, side: int, least: int) -> Array:
+def whole_patches(picture: Picture, side: int, min_side: int) -> Array:
     """Return 1 for corners of patches without a missing pixel, else 0, as planes are; empty if all are."""
     if picture.mask is None:
         return np.empty((0, 0, 0), np.uint8)
-    whole = to_planes(picture.observed[..., np.newaxis], least)[0]
+    whole = to_planes(picture.observed[..., np.newaxis], min_side)[0]
     for axis in range(3):
         if axis == 0 and len(picture.spatial) == 2:
             continue
@@ -129,10 +129,10 @@ def filter_groups(
         own_guide = np.ascontiguousarray(guide[at])
         own_whole = np.ascontiguousarray(whole[tile.crop]).reshape(-1) if whole.size else None
         count = int(np.prod([len(r) for r in tile.references]))
-        members = np.empty((count, search.most), np.int32)
+        members = np.empty((count, search.max_count), np.int32)
         counts = np.empty(count, np.int32)
         _native.match_patches(
-            own_guide, own_whole, *tile.references, patch, radius, search.least, search.most,
+            own_guide, own_whole, *tile.references, patch, radius, search.min_count, search.max_count,
             limit, search.boost, members, counts,
         )  # fmt: skip
         own_total, own_mass = np.zeros((2, *crops[0].shape), np.float32)

@@ -72,12 +72,12 @@ def from_moments(weights: Array, means: Array, covariances: Array, noise: float)
 class NoisyPrior:
     """A mixture and the variance v of the noise: what is most likely given a noisy patch.
 
-    Directions with variance below ``least`` * v are left out of the distances; 0 leaves out none.
+    Directions with variance below ``min_ratio`` * v are left out of the distances; 0 leaves out none.
     """
 
     prior: PatchPrior
     noise: float
-    least: float = _SMALL
+    min_ratio: float = _SMALL
 
     def scores(self, noisy: Float) -> Float:
         """Return log w_k + log N(y; mu_k, S_k + v I) for noisy patches (m, d): (k, m).
@@ -135,7 +135,7 @@ class NoisyPrior:
     @cached_property
     def _kept(self) -> Array:
         """The directions (k, d) that distances look at; determinants look at all."""
-        return self.prior.values > self.least * self.noise
+        return self.prior.values > self.min_ratio * self.noise
 
     @cached_property
     def _projection(self) -> tuple[Float, Float, Array]:
@@ -196,7 +196,7 @@ def em_step(
     The means stay zero.  The components plus noise of variance ``noise`` are what is fitted; for
     clean patches the noise is the floor of the eigenvalues.
     """
-    model = NoisyPrior(prior, noise, least=0.05)
+    model = NoisyPrior(prior, noise, min_ratio=0.05)
 
     def expect(at: int) -> tuple[Array, Array, float]:
         return _expectations(model, patches[at : at + _TASK])

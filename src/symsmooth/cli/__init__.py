@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from .benchmark import benchmark
+from .commands import TYPER_ERROR, PlainCommand, PlainGroup, describe_usage_error
 from .console import error_message, print_error, print_stopped
 from .files import denoise, noise
 from .method_options import MethodCommand
@@ -22,16 +23,15 @@ from .pages import compare, demo, explain
 from .reproduce import reproduce
 from .serve import serve
 
-_TYPER_ERROR: type[BaseException] = typer.BadParameter.__mro__[1]  # UsageError, wherever it lives
-
 app = typer.Typer(
+    cls=PlainGroup,
     help="Denoise images without training.",
     pretty_exceptions_enable=False,
 )
 
 app.command(cls=MethodCommand, context_settings={"ignore_unknown_options": True})(denoise)
 for _command in (noise, methods, demo, compare, explain, serve, reproduce, benchmark):
-    app.command()(_command)
+    app.command(cls=PlainCommand)(_command)
 
 
 def main() -> None:
@@ -40,8 +40,8 @@ def main() -> None:
         code = app(standalone_mode=False, prog_name="symsmooth") or 0
     except (KeyboardInterrupt, typer.Abort):
         code = print_stopped()
-    except _TYPER_ERROR as error:
-        code = print_error(getattr(error, "format_message", error.__str__)(), 2)
+    except TYPER_ERROR as error:
+        code = print_error(describe_usage_error(error), 2)
     except BrokenPipeError:  # as in `symsmooth methods | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1

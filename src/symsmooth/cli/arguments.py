@@ -10,9 +10,12 @@ import typer
 
 from ..app.dtypes import DTYPES
 from ..app.errors import UsageError
+from .commands import any_number, whole_number
 from .method_options import complete_method
 
-Inputs = Annotated[list[str], typer.Argument(metavar="IN...", help="Pictures, stacks or arrays.")]
+Inputs = Annotated[
+    list[str], typer.Argument(metavar="IN", help="Pictures, stacks or arrays; - is standard input.")
+]
 Out = Annotated[
     str,
     typer.Option(
@@ -51,7 +54,15 @@ DtypeName = Annotated[
         autocompletion=lambda incomplete: [d for d in DTYPES if d.startswith(incomplete)],
     ),
 ]
-Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Number of files to process at a time.")]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        parser=whole_number("--jobs", 1),
+        help="Number of files to process at a time.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print errors only.")]
 Resume = Annotated[
     bool,
@@ -63,13 +74,21 @@ Resume = Annotated[
 Scheduler = Annotated[
     str, typer.Option(metavar="ADDRESS", help="Run on this dask cluster: tcp://HOST:PORT.")
 ]
-Axis = Annotated[str, typer.Option(help="Axis of the channels, none, or auto: as the file says.")]
+Axis = Annotated[
+    str,
+    typer.Option(metavar="AXIS", help="Axis of the channels, none, or auto: as the file says."),
+]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print what was decided, and why.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 Page = Annotated[Path, typer.Option("-o", "--out", metavar="PAGE", help="Page to write, .html.")]
 Sigma = Annotated[
-    float | None, typer.Option(help="Noise level in the image's units; by default estimated.")
+    float | None,
+    typer.Option(
+        metavar="LEVEL",
+        parser=any_number("--sigma"),
+        help="Noise level in the image's units; by default estimated.",
+    ),
 ]
 Slice = Annotated[
     str,
@@ -80,9 +99,16 @@ Slice = Annotated[
     ),
 ]
 Workers = Annotated[
-    int | None, typer.Option(min=1, help="Number of threads; by default one per core.")
+    int | None,
+    typer.Option(
+        metavar="N",
+        parser=whole_number("--workers", 1),
+        help="Number of threads; by default one per core.",
+    ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
+Seed = Annotated[
+    int, typer.Option(metavar="N", parser=whole_number("--seed", 0), help="Random seed.")
+]
 OneFile = Annotated[Path, typer.Argument(metavar="IN", help="A picture.")]
 
 

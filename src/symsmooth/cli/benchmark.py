@@ -10,6 +10,7 @@ import typer
 
 from ..app.errors import UsageError
 from .arguments import Workers
+from .commands import whole_number
 from .console import echo, error_message, handling_errors, print_error, print_warning
 from .options import parse_methods
 from .reproduce import following
@@ -22,6 +23,22 @@ if TYPE_CHECKING:
 _METHODS = "denoise:preview,denoise:fast,denoise:balanced,denoise:best"
 _SIGMAS = "15,25,50"
 _MODES = {"both": (True, False), "known": (True,), "blind": (False,)}
+
+Every = Annotated[
+    int,
+    typer.Option(
+        metavar="N", parser=whole_number("--every", 1), help="Take every N-th picture only."
+    ),
+]
+
+Repeats = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        parser=whole_number("--repeats", 1),
+        help="Runs of each; the shortest time counts.",
+    ),
+]
 
 
 def benchmark(
@@ -49,12 +66,12 @@ def benchmark(
         typer.Option(metavar="known|blind|both", help="Whether methods are given the noise level."),
     ] = "both",
     grey: Annotated[bool, typer.Option("--grey", help="Take colour pictures as grey.")] = False,
-    every: Annotated[int, typer.Option(min=1, help="Take every N-th picture only.")] = 1,
-    repeats: Annotated[
-        int, typer.Option(min=1, help="Runs of each; the shortest time counts.")
-    ] = 1,
+    every: Every = 1,
+    repeats: Repeats = 1,
     workers: Workers = None,
-    label: Annotated[str, typer.Option(help="What the pictures are, such as development.")] = "",
+    label: Annotated[
+        str, typer.Option(metavar="TEXT", help="What the pictures are, such as development.")
+    ] = "",
 ) -> None:
     """Measure PSNR, SSIM and time of methods and peers on a folder of pictures; resumable."""
     with handling_errors():
@@ -77,8 +94,8 @@ def benchmark(
         try:
             with following(
                 sys.stderr.isatty(), lambda text: echo(f"symsmooth: {text}", err=True)
-            ) as tell:
-                found = run_benchmark(asked, tell)
+            ) as report:
+                found = run_benchmark(asked, report)
         except KeyboardInterrupt:
             echo(
                 "symsmooth: finished measurements are kept; run the same command to continue",

@@ -12,6 +12,7 @@ from pathlib import Path
 import typer
 
 from ..app.errors import UsageError
+from ..core.user_warnings import UnitsWarning
 
 _KNOWN = 0.03  # of the work must be done before it is said how long the rest takes
 
@@ -21,7 +22,7 @@ def handling_errors(as_json: bool = False) -> Iterator[None]:
     """End with 2 on wrong usage and with 130 on Ctrl-C; questions are asked in our own words."""
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "sigma .* is very small", UserWarning)
+            warnings.simplefilter("ignore", UnitsWarning)
             yield
     except UsageError as error:
         raise typer.Exit(print_error(str(error), 2, as_json)) from error

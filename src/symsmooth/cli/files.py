@@ -60,7 +60,7 @@ from .options import (
     parse_third_axis,
     split_arguments,
 )
-from .streams import Streams, opened_streams
+from .streams import Streams, opened_inputs, opened_streams
 
 if TYPE_CHECKING:
     from ..io import ImageFile
@@ -166,15 +166,17 @@ def noise(
         axis = parse_channel_axis(channel_axis)
 
         def answer(source: Path) -> list[str]:
+            shown = Path(streams.shown(str(source)))
             with open_file(source) as file:
                 if is_raw(file):
-                    return [_noise_text(source, *raw_noise(file), as_json, verbose)]
+                    return [_noise_text(shown, *raw_noise(file), as_json, verbose)]
                 images = jobs.read_file(file, axis)
-            return [_noise_line(source, image, as_json, verbose) for image in images]
+            return [_noise_line(shown, image, as_json, verbose) for image in images]
 
-        sources = [path for name in inputs for path, _ in batch.expand(name)]
-        answers = batch.in_order(sources, answer, 1, threading.Event())
-        _print_in_order(answers, _Printing(as_json))
+        with opened_inputs(inputs) as streams:
+            sources = [path for name in streams.names for path, _ in batch.expand(name)]
+            answers = batch.in_order(sources, answer, 1, threading.Event())
+            _print_in_order(answers, _Printing(as_json, streams=streams))
 
 
 def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) -> str:

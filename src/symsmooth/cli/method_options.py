@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperCommand
 
 from ..app.errors import UsageError
+from .commands import PlainCommand
 
 if TYPE_CHECKING:
     from ..methods import OptionDescription
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _GIVEN, _PARAMETERS = "symsmooth.given", "symsmooth.parameters"  # where a context keeps them
 
 
-class MethodCommand(TyperCommand):
+class MethodCommand(PlainCommand):
     """A command that takes the options of all methods; :func:`given_options` returns those given."""
 
     def get_params(self, ctx: Any) -> list[Any]:

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import json
+from typing import Annotated
 
 import typer
 
 from .arguments import AsJson
+from .console import handling_errors
+from .method_options import complete_method
+from .options import find_method
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="NAME", help="Methods; by default all.", autocompletion=complete_method),
+]
 
 
-def methods(as_json: AsJson = False) -> None:
+def methods(names: Names = None, as_json: AsJson = False) -> None:
     """List the methods, their own options, defaults and choices."""
     from ..methods import DEFAULT, METHODS
 
+    with handling_errors(as_json):
+        listed = [find_method(name) for name in names or METHODS]
     if as_json:
-        for method in METHODS.values():
+        for method in listed:
             options = {option.flag: option.default for option in method.options.values()}
             row = {
                 "name": method.name,
@@ -29,7 +40,7 @@ def methods(as_json: AsJson = False) -> None:
     from rich.text import Text
 
     table = Table("method", "what it does", "its own options and defaults", show_lines=True)
-    for method in METHODS.values():
+    for method in listed:
         lines = []
         for option in method.options.values():
             default = "none" if option.default is None else option.default

@@ -16,11 +16,21 @@ from ..app.explain import ExplainJob
 from ..app.jobs import Page as HtmlPage
 from ..app.run import run
 from .arguments import Axis, OneFile, Overwrite, Page, Seed, Sigma, Slice, Workers, check_sigma
+from .commands import whole_number
 from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
 from .method_options import complete_methods
 from .options import parse_channel_axis, parse_methods, parse_slice
 
 DEMO_FOLDER = Path("symsmooth-demo")
+
+Side = Annotated[
+    int,
+    typer.Option(
+        metavar="PIXELS",
+        parser=whole_number("--side", 16, 1024),
+        help="Learn from the busiest square of this many pixels a side, 16 to 1024.",
+    ),
+]
 
 
 def demo(
@@ -82,12 +92,7 @@ def explain(
     source: OneFile,
     out: Page,
     sigma: Sigma = None,
-    side: Annotated[
-        int,
-        typer.Option(
-            min=16, max=1024, help="Learn from the busiest square of this many pixels a side."
-        ),
-    ] = 384,
+    side: Side = 384,
     channel_axis: Axis = "auto",
     piece: Slice = "",
     workers: Workers = None,

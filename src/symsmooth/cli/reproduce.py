@@ -12,12 +12,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..app.errors import UsageError
+from .commands import whole_number
 from .console import echo, error_message, handling_errors, print_error
 
 if TYPE_CHECKING:
     from ..experiments.runner import Tally
 
 _QUIET_SECONDS = 20.0  # between lines where there is no bar
+
+Processes = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        parser=whole_number("--jobs", 1),
+        help="Processes; by default one per core.",
+    ),
+]
 
 
 def list_experiments() -> list[str]:
@@ -101,7 +111,7 @@ def _left(tally: Tally) -> str:
 
 def reproduce(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME...]", help="Experiments; by default all.")
+        list[str] | None, typer.Argument(metavar="NAME", help="Experiments; by default all.")
     ] = None,
     images: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The paper's pictures; by default stand-ins.")
@@ -110,9 +120,7 @@ def reproduce(
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="Folder of the report.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer pictures and trials.")] = False,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes; by default one per core.")
-    ] = None,
+    jobs: Processes = None,
     list_them: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
 ) -> None:
     """Measure every table and figure of the paper again and write a report."""

@@ -13,7 +13,25 @@ from typing import Annotated
 import typer
 
 from ..app.errors import UsageError
+from .arguments import Workers
+from .commands import any_number, whole_number
 from .console import echo, handling_errors, print_error
+
+Port = Annotated[
+    int,
+    typer.Option(
+        metavar="N", parser=whole_number("--port", 0, 65535), help="Port; 0 takes a free one."
+    ),
+]
+
+MaxUpload = Annotated[
+    float,
+    typer.Option(
+        metavar="MB",
+        parser=any_number("--max-upload", 0.001),
+        help="Largest file that may be dropped.",
+    ),
+]
 
 
 def check_installed() -> None:
@@ -50,12 +68,12 @@ def run(
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 7860,
-    max_upload: Annotated[
-        float, typer.Option(metavar="MB", min=0.001, help="Largest file that may be dropped.")
-    ] = 100.0,
-    workers: Annotated[int | None, typer.Option(min=1, help="Threads of a run; else all.")] = None,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen at.")
+    ] = "127.0.0.1",
+    port: Port = 7860,
+    max_upload: MaxUpload = 100.0,
+    workers: Workers = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
 ) -> None:
     """Serve a page where pictures are dropped, denoised and compared; Ctrl-C ends it."""

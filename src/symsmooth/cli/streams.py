@@ -45,6 +45,18 @@ class Streams:
 
 
 @contextmanager
+def opened_inputs(names: list[str]) -> Iterator[Streams]:
+    """Put a file in the place of ``-``, where only reading is asked for."""
+    if STREAM not in names:
+        yield Streams(names, "")
+        return
+    _check_alone(names, "")
+    with TemporaryDirectory(prefix="symsmooth-") as folder:
+        source = str(_take_in(Path(folder)))
+        yield Streams([source], "", (source,))
+
+
+@contextmanager
 def opened_streams(names: list[str], out: str, format: str) -> Iterator[Streams]:
     """Put files in the place of ``-``; what was written to the last of them goes to standard output."""
     _check(names, out, format)
@@ -72,19 +84,23 @@ def _check(names: list[str], out: str, format: str) -> None:
         raise UsageError(
             "-o is missing: give a file, a folder (ending in /), or - for standard output"
         )
-    if STREAM in (*names, out) and len(names) > 1:
-        raise UsageError("- stands for one picture; give no other input beside it")
+    _check_alone(names, out)
     if format and out != STREAM:
         raise UsageError(
             "--format is for standard output (-o -); the ending of -o says a file's format"
         )
 
 
+def _check_alone(names: list[str], out: str) -> None:
+    if STREAM in (*names, out) and len(names) > 1:
+        raise UsageError("- stands for one picture; give no other input beside it")
+
+
 def _take_in(folder: Path) -> Path:
     """Write standard input to a file."""
     if sys.stdin.buffer.isatty():
         raise UsageError(
-            "standard input is a terminal; send a picture to it: ... | symsmooth denoise -"
+            "standard input is a terminal; send a picture to it: symsmooth denoise - < noisy.png"
         )
     path = folder / "in"
     with open(path, "wb") as handle:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .fill import fill_missing
 from .lazy import library_of, refuse_dask
-from .options import warn_user
+from .user_warnings import warn_user
 
 Array = NDArray[Any]
 Float = NDArray[Any]  # float32 by convention: NumPy's type stubs lose it at the first product

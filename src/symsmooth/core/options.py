@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import sys
-import warnings
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -93,15 +91,3 @@ def make_rng(rng: int | np.random.Generator | None) -> np.random.Generator:
             f"rng must be a whole number of 0 or more, a numpy.random.Generator or None, got {rng!r}"
         )
     return np.random.default_rng(int(rng))
-
-
-def warn_user(message: str) -> None:
-    """Give a UserWarning that points at the line outside this package that called it."""
-    frame, level = sys._getframe(), 1
-    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, UserWarning, stacklevel=level)
-
-
-def _is_ours(module: str) -> bool:
-    return module.partition(".")[0] == __name__.partition(".")[0]

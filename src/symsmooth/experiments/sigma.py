@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..reports import Compared, Look, Plot, Row, Series, Table
+from ..reports import Compared, Plot, Row, Series, Style, Table
 from .common import (
     GSF,
     GSF_ONE_PASS,
@@ -58,14 +58,14 @@ def _report(setting: Setting, results: Results) -> Outcome:
         (ours["GSF", s] or 0) > (ours["One-step", s] or 99) > (ours["NLM", s] or 99) for s in sigmas
     )
     apart = [abs(m.difference) for m in margins if m.difference is not None]
-    least = min((m.ours for m in margins[1::2] if m.ours is not None), default=None)
+    smallest = min((m.ours for m in margins[1::2] if m.ours is not None), default=None)
     claims = [
         Claim(
             "GSF is above One-step, One-step above NLM, at all noise levels.",
             ordered if complete else None,
             "One-step above NLM by 0.12 to 1.12 dB, GSF by 2.50 to 3.41 dB",
             f"{'so at all five' if ordered else 'not at all'} levels; GSF above NLM by at least "
-            f"{db(least)}",
+            f"{db(smallest)}",
         ),
         Claim(
             "Their margins are the paper's, within 0.3 dB.",
@@ -76,9 +76,9 @@ def _report(setting: Setting, results: Results) -> Outcome:
     ]
     series = []
     for number, c in enumerate(SHOWN, start=1):
-        look: Look = "dashed" if c is GSF_ONE_PASS else "line"
+        style: Style = "dashed" if c is GSF_ONE_PASS else "line"
         series.append(
-            Series(c.label, sigmas, [ours[c.label, s] or 0 for s in sigmas], look, number)
+            Series(c.label, sigmas, [ours[c.label, s] or 0 for s in sigmas], style, number)
         )
         if c.printed:
             series.append(

@@ -172,6 +172,8 @@ def one_line(error: BaseException) -> str:
         return f"{error} is missing or unknown"
     if type(error).__name__ == "UnidentifiedImageError":  # Pillow's: it says which handle it had
         return "it is damaged at its beginning"
+    if isinstance(error, OSError) and error.strerror:  # without its number and our hidden names
+        return error.strerror
     return " ".join(str(error).split()) or type(error).__name__
 
 

@@ -31,7 +31,7 @@ _LINEARIZATION, _DIGESTS = 50712, (50972, 51111)  # RawImageDigest, NewRawImageD
 _INTERLEAVED = (50974, 50975)  # SubTileBlockSize, RowInterleaveFactor
 _READABLE = (1, 7, 8, 34892, 52546)  # none, lossless JPEG, deflate, lossy JPEG, JPEG XL
 _LOSSLESS_JPEG = 7
-_MOST, _HUGE = 2**32 - 2**20, 2**62  # bytes of a file whose offsets have four, or eight
+_MAX_CLASSIC, _MAX_BIG = 2**32 - 2**20, 2**62  # bytes of a file whose offsets have four, or eight
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def _rewrite(handle: BinaryIO, image: ImageFile) -> None:
         old = list(zip(map(int, page.dataoffsets), map(int, page.databytecounts), strict=True))
         tags = _TILES if page.is_tiled else _STRIPS
         bits = [_bits(image.pixels, page, packed)] * page.samplesperpixel
-    places = _store(handle, segments, old, _HUGE if big else _MOST)
+    places = _store(handle, segments, old, _MAX_BIG if big else _MAX_CLASSIC)
     changed: dict[int, Value | None] = {
         tags[0]: _integers(places, order, _LONG8 if big else _LONG),
         tags[1]: _integers([len(segment) for segment in segments], order, _LONG),
@@ -268,7 +268,7 @@ def _pack(tile: Array) -> bytes:
 
 
 def _store(
-    handle: BinaryIO, segments: Sequence[bytes], old: Sequence[tuple[int, int]], most: int
+    handle: BinaryIO, segments: Sequence[bytes], old: Sequence[tuple[int, int]], max_bytes: int
 ) -> list[int]:
     """Write each segment into the place of the old one if it fits, else at the end; return where."""
     places = []
@@ -276,7 +276,7 @@ def _store(
         if len(segment) > room:
             place = handle.seek(0, 2)
             place += handle.write(b"\0" * (place % 2))
-        if place + len(segment) > most:
+        if place + len(segment) > max_bytes:
             raise FileError("would be larger than 4 GB, which this DNG cannot be")
         handle.seek(place)
         handle.write(segment)

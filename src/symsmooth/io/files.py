@@ -151,6 +151,9 @@ def write_checked(path: str | os.PathLike[str], images: Sequence[ImageFile], not
     try:
         with opened(file) as place, suppress_warnings():
             module_of(format).write(place, images, format, note)
+    except OSError as error:
+        text = f"{file}: cannot be written: {one_line(error)}; choose another place for it"
+        raise FileError(text) from error
     except Exception as error:
         raise FileError(f"{file}: cannot be written: {one_line(error)}") from error
 

@@ -27,7 +27,7 @@ _MAX_SCANS = 100  # of a progressive JPEG; encoders make about ten
 _MARKER = re.compile(
     rb"\xff+([^\x00\xd0-\xd7\xff])"
 )  # in a JPEG: not a stuffed byte, not a restart
-_LIMIT: ContextVar[list[int] | None] = ContextVar("most", default=None)  # bytes in all, bytes left
+_LIMIT: ContextVar[list[int] | None] = ContextVar("limit", default=None)  # bytes in all, bytes left
 
 
 @contextmanager
@@ -58,13 +58,13 @@ def limit_decoded_size(n_bytes: int) -> Iterator[None]:
 
 def charge(n_bytes: int) -> None:
     """Refuse pixels beyond what :func:`limit_decoded_size` leaves for them."""
-    most = _LIMIT.get()
-    if most is None:
+    budget = _LIMIT.get()
+    if budget is None:
         return
-    most[1] -= n_bytes
-    if most[1] < 0:
+    budget[1] -= n_bytes
+    if budget[1] < 0:
         raise FileError(
-            f"unpacks to more than the {most[0] / 1e6:.0f} MB of pixels allowed here; cut it"
+            f"unpacks to more than the {budget[0] / 1e6:.0f} MB of pixels allowed here; cut it"
         )
 
 

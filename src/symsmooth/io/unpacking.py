@@ -131,7 +131,7 @@ def _stream(start: Callable[[], Any]) -> Callable[[memoryview, int], int]:
     return count
 
 
-def _told(start: int) -> Callable[[memoryview, int], int]:
+def _size_at(start: int) -> Callable[[memoryview, int], int]:
     """Return a function that reads the size from a header which the decoder goes by."""
     return lambda data, limit: int.from_bytes(data[start : start + 4], "little")
 
@@ -160,7 +160,7 @@ _CHECKS: dict[str, Callable[[memoryview, int], int]] = {
     "zlib": _stream(zlib.decompressobj),
     "bz2": _stream(bz2.BZ2Decompressor),
     "lzma": _stream(lzma.LZMADecompressor),
-    "blosc": _told(4),
-    "lz4": _told(0),
+    "blosc": _size_at(4),
+    "lz4": _size_at(0),
     "zstd": _zstd,
 }

@@ -24,7 +24,13 @@ Region = tuple[int, int, int, int]  # x, y, width, height
 _PREVIEW_SIDE = 512  # pixels: about a second at the fast preset
 _PREVIEW_DEPTH = 2  # slices above and below: as far as the patches of volumes look
 _RESULT_IS_ONE_SCALE = ("multiscale", "locked_data_level")
-_LOOK = ("contrast_limits", "contrast_limits_range", "auto_contrast", "gamma", "iso_threshold")
+_APPEARANCE = (
+    "contrast_limits",
+    "contrast_limits_range",
+    "auto_contrast",
+    "gamma",
+    "iso_threshold",
+)
 
 
 @dataclass(frozen=True)
@@ -131,8 +137,8 @@ def rectangle_in(layer: Any, roles: Sequence[Role], shapes: Any, point: Sequence
     corners = []
     for vertex in shapes.data[chosen[0]]:
         world = np.array(point, float)
-        seen = np.asarray(shapes.data_to_world(vertex))[-len(world) :]
-        world[len(world) - len(seen) :] = seen
+        shown = np.asarray(shapes.data_to_world(vertex))[-len(world) :]
+        world[len(world) - len(shown) :] = shown
         corners.append(np.asarray(layer.world_to_data(world))[-layer.ndim :])
     plane = [axis for axis, role in enumerate(roles) if role == "plane"]
     shape = [full_shape(layer)[axis] for axis in plane]
@@ -157,8 +163,8 @@ def like_layer_with_other_values(
 ) -> dict[str, Any]:
     """Return the attributes of a grey layer that lies where another does, its contrast not chosen yet."""
     attributes = like_layer(layer, name, notes)
-    for look in _LOOK:
-        attributes.pop(look, None)
+    for name in _APPEARANCE:
+        attributes.pop(name, None)
     return attributes | {"colormap": "magma", "rgb": False, "blending": "translucent"}
 
 

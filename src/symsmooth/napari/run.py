@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
+from ..app.job_warnings import Remedy
 from ..app.noise_kinds import NOISE_KINDS
 from ..app.noise_report import NoiseDescription, describe, find_warnings, value_range
 from ..core.image import Array, Picture, open_image
@@ -23,11 +24,11 @@ NoiseChoice = Literal["automatic", "white", "photon", "coarse", "Rician", "from 
 _NAMES: dict[str, Any] = {kind.word: kind.name for kind in NOISE_KINDS}
 _MAX_ESTIMATES = 8  # pieces from which the level of white noise is taken
 _SEED = 0  # as the command line has it: the same pixels give the same bits in both
-_IN_WORDS_OF_THE_WIDGET = {
-    "give its level, such as --sigma": "choose the noise “white” with a level such as",
-    "--noise correlated takes": "the noise “coarse” takes",
-    "--noise correlated removes": "the noise “coarse” removes",
-    "--noise-from X,Y,W,H measures it on flat ground": "“from a rectangle” measures it on flat ground",
+# Remedies for what is doubtful, as choices of the widget; it writes no files, so no dtype.
+_REMEDIES: Mapping[Remedy, str] = {
+    "level": "choose the noise “white” with a level such as {value}",
+    "coarse": "the noise “coarse”",
+    "region": "“from a rectangle”",
 }
 
 
@@ -63,7 +64,7 @@ class Settings:
 
 @dataclass
 class Watch:
-    """What a run says of itself and is told, from one thread to another."""
+    """What passes between a run and the widget, from one thread to another."""
 
     cancel: threading.Event = field(default_factory=threading.Event)
     fraction: float = 0.0
@@ -123,7 +124,7 @@ def run(
     Raises
     ------
     Cancelled
-        If the watch was told so.
+        If the watch says so.
     """
     watch.what = "finding the noise"
     model = find_noise(source, settings, place)
@@ -236,14 +237,7 @@ def _judge(
     given = settings.sigma is not None
     noise = describe(model, pixels, span, given=given, assumed=False)
     warnings = find_warnings(noise, pixels, span, removed, settings.sigma)
-    return noise, [in_words_of_the_widget(warning) for warning in warnings]
-
-
-def in_words_of_the_widget(warning: str) -> str:
-    """Return a warning that speaks of the widget's choices instead of the command line's options."""
-    for option, choice in _IN_WORDS_OF_THE_WIDGET.items():
-        warning = warning.replace(option, choice)
-    return warning
+    return noise, [warning.say(_REMEDIES) for warning in warnings]
 
 
 def _squared_change(before: Array, after: Any) -> float:

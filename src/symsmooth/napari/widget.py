@@ -31,7 +31,7 @@ from .layers import (
 )
 from .run import Result, Settings, Watch, run
 
-_MILLISECONDS = 100  # between two looks at how far a run is
+_MILLISECONDS = 100  # between two checks of how far a run is
 _PREVIEW_NAME = "denoised preview"
 
 
@@ -190,12 +190,12 @@ class DenoiseWidget(Container):
     ) -> None:
         """Lay the denoised part over the layer, in place of the last preview."""
         pixels: Array = middle_of_volume(result.image, roles, box, place)
-        seen = [
+        box_shown = [
             slice(place[axis], None) if role == "volume" else part
             for axis, (role, part) in enumerate(zip(roles, box, strict=False))
         ]
         attributes = like_layer(layer, _PREVIEW_NAME, _notes(layer, settings, result))
-        attributes["translate"] = moved(layer, tuple(seen))
+        attributes["translate"] = moved(layer, tuple(box_shown))
         if _PREVIEW_NAME in self._viewer.layers:
             self._viewer.layers.remove(_PREVIEW_NAME)
         self._viewer.add_layer(napari.layers.Image(pixels, **attributes))

@@ -17,8 +17,8 @@ import scipy.special
 from numpy.typing import ArrayLike
 
 from ..core.image import Array, ChannelAxis, Float, Picture, open_image
-from ..core.options import warn_user
 from ..core.parallel import Pool
+from ..core.user_warnings import UnitsWarning, warn_user
 
 NATURAL_SPREAD = 56.0  # standard deviation of a natural picture, in grey levels of 256, about
 _SIDE = 5  # side of the patches
@@ -85,7 +85,7 @@ def given_sigma(picture: Picture, sigma: float) -> float:
     sigma = check_sigma(sigma)
     question = None if picture.whole else question_units(picture.original, sigma)
     if question:
-        warn_user(question)
+        warn_user(question, UnitsWarning)
     level = sigma / picture.scale
     return level if level >= FINEST else 0.0
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.image import Picture
-from ..core.options import warn_user
+from ..core.user_warnings import UnitsWarning, warn_user
 from .level import check_sigma, question_units
 from .models import (
     Level,
@@ -163,7 +163,7 @@ def _given(estimator: NoiseEstimator, sigma: Any, white_only: bool) -> NoiseMode
         if 0.0 < level < 1.0 and estimator.picture.whole is None:  # no other can be in question
             question = question_units(estimator.picture.original, level)
             if question:
-                warn_user(question)
+                warn_user(question, UnitsWarning)
         return White(level)
     levels, picture = np.asarray(sigma, np.float32), estimator.picture
     n_channels = picture.noisy.shape[-1]

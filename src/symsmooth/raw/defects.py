@@ -13,7 +13,9 @@ from .mosaic import neighbour_steps, over_neighbours, tiled
 # in what these lie from each other.  On 24 Kodak pictures at peak 500, whose details no lens has blurred,
 # 4 pixels a picture are replaced in error and 74 % of hot ones found; with 1 for 1.5: 9 and 78 %.
 _OUTLIER, _APART = 6.0, 1.5
-_ALONE = 0.3  # of that: the most that pixels beside it may stand out; light through a lens spreads
+_ALONE = (
+    0.3  # of that: the highest that pixels beside it may stand out; light through a lens spreads
+)
 _MOSTLY = 5  # of a pixel and its eight neighbours
 _ROUNDS = 32  # in which a hole is filled from its border inwards
 
@@ -27,10 +29,10 @@ def find_defects(stabilised: Float, pattern: Array) -> Array:
 
 def _stands_out(values: Float, pattern: Array) -> Array:
     """Return which pixels lie above all around them, of their colour and of the others."""
-    most = over_neighbours(values, pattern, np.maximum, -np.inf)
-    spread = most - over_neighbours(values, pattern, np.minimum, np.inf)
-    found = values - most > np.maximum(np.float32(_APART) * spread, _OUTLIER)
-    found &= np.isfinite(most)  # not where nothing is around
+    highest = over_neighbours(values, pattern, np.maximum, -np.inf)
+    spread = highest - over_neighbours(values, pattern, np.minimum, np.inf)
+    found = values - highest > np.maximum(np.float32(_APART) * spread, _OUTLIER)
+    found &= np.isfinite(highest)  # not where nothing is around
     at = np.argwhere(found)
     excess = values[tuple(at.T)] - _mean_around(values, at, pattern)
     last = np.array(values.shape) - 1

@@ -32,7 +32,7 @@ _FINE_PATCHES, _FINE_GROUPS = 160_000, 16
 _FEWEST = 400  # patches in a group
 _OWN = 1.5  # times the variance of another colour: with more, colours have laws of their own
 _CALM = 0.3  # quantile of the energy where colours are compared
-_LEAST = 1e-6  # gain, where there is no noise at all
+_MIN_GAIN = 1e-6  # where there is no noise at all
 _WINDOW, _WINDOWS = 240, 4  # pixels (a multiple of all patterns), windows along each side
 _NO_GROWTH = 1e-4  # gain over standard deviation where noise does not grow with the light
 
@@ -54,7 +54,7 @@ def fit_sensor_noise(
     excluded = None if excluded is None else _windows(excluded, pattern)
     rough = _fit_colours(light, pattern, excluded)
     if rough is None:
-        return PoissonGaussian((_LEAST,) * 3, (0.0,) * 3)
+        return PoissonGaussian((_MIN_GAIN,) * 3, (0.0,) * 3)
     return _refine(rough, light, pattern, excluded)
 
 
@@ -189,7 +189,7 @@ def _fit(levels: Array, variances: Array) -> tuple[float, float]:
 
 def _growing(gain: float, read: float) -> tuple[float, float]:
     """Return a law that the generalised Anscombe transform takes: with a gain, however small."""
-    return max(gain, _NO_GROWTH * float(np.sqrt(max(read, 0.0))), _LEAST), max(read, 0.0) + 0.0
+    return max(gain, _NO_GROWTH * float(np.sqrt(max(read, 0.0))), _MIN_GAIN), max(read, 0.0) + 0.0
 
 
 def _colour_groups(
@@ -200,9 +200,9 @@ def _colour_groups(
     return _grouped(patches, patches.mean(axis=(1, 2)), _GROUPS)
 
 
-def _grouped(patches: Array, means: Array, most: int) -> tuple[Array, Array]:
+def _grouped(patches: Array, means: Array, max_groups: int) -> tuple[Array, Array]:
     """Return the mean level and the variance of groups of patches of like brightness."""
-    count = min(most, len(patches) // _FEWEST)
+    count = min(max_groups, len(patches) // _FEWEST)
     if count == 0:
         return np.empty(0), np.empty(0)
     groups = np.array_split(np.argsort(means, kind="stable"), count)
@@ -231,8 +231,8 @@ def _sample(light: Float, pattern: Array, colour: int, excluded: Array | None) -
     return light[y, x].astype(np.float64)
 
 
-def _draw(count: int, most: int, seed: int) -> Array:
-    """Return all numbers below ``count``, or ``most`` of them at random."""
-    if count <= most:
+def _draw(count: int, max_count: int, seed: int) -> Array:
+    """Return all numbers below ``count``, or ``max_count`` of them at random."""
+    if count <= max_count:
         return np.arange(count)
-    return np.sort(np.random.default_rng(seed).choice(count, most, replace=False))
+    return np.sort(np.random.default_rng(seed).choice(count, max_count, replace=False))

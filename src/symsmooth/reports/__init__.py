@@ -14,18 +14,18 @@ from __future__ import annotations
 from .markup import Html, element, join, prose
 from .page import Section, page
 from .pictures import Panel, png_bytes, png_uri, strip, thumbnails, webp_uri
-from .plots import Look, Plot, Series
+from .plots import Plot, Series, Style
 from .tables import Compared, Row, Table
 
 __all__ = [
     "Compared",
     "Html",
-    "Look",
     "Panel",
     "Plot",
     "Row",
     "Section",
     "Series",
+    "Style",
     "Table",
     "element",
     "join",

@@ -28,7 +28,7 @@ class Result:
     label: str
     image: Array  # like the noisy one
     seconds: float
-    sigma: str  # the noise it was told of, or found
+    sigma: str  # the noise it was given, or found
     parameters: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -60,7 +60,7 @@ def compare_page(found: Comparison, progress: Progress | None = None) -> str:
     """
     shown = _range(found)
     drawing = part_of(progress, 0.0, _DRAWING)
-    pictures, told = _pictures(found, shown, "The whole picture", drawing)
+    pictures, treatment = _pictures(found, shown, "The whole picture", drawing)
     if progress is not None:
         progress(_DRAWING, "numbers and plots")
     numbers = _table(found).to_html()
@@ -68,7 +68,7 @@ def compare_page(found: Comparison, progress: Progress | None = None) -> str:
         **found.facts,
         "Brightness": str(shown),
         "Removed": f"noisy minus denoised; black and white are {_NOISE_RANGE:g}σ",
-        "Pictures": told,
+        "Pictures": treatment,
     }
     listed = [[element("dt", name), element("dd", text)] for name, text in facts.items()]
     sections = [
@@ -113,21 +113,21 @@ def _pictures(
     height, width = found.noisy.shape[:2]
     factor = reduction(height, width)
     if factor == 1:
-        body, told = _strip(found, shown, title, (slice(None), slice(None)), 1, progress)
-        return [body], f"{width}x{height}, in full size, {told}"
+        body, encoding = _strip(found, shown, title, (slice(None), slice(None)), 1, progress)
+        return [body], f"{width}x{height}, in full size, {encoding}"
     where = busiest(found.results[0].image if found.results else found.noisy, _DETAIL)
-    detail, told_detail = _strip(
+    detail, detail_encoding = _strip(
         found, shown, "A part in full size", where, 1, part_of(progress, 0.0, 0.4), 0.4
     )
-    whole, told = _strip(
+    whole, encoding = _strip(
         found, shown, f"{title}, sides divided by {factor}",
         (slice(None), slice(None)), factor, part_of(progress, 0.4, 1.0), 0.6,
     )  # fmt: skip
     y, x = where
     place = f"rows {y.start} to {y.stop - 1}, columns {x.start} to {x.stop - 1}"
     return [detail, whole], (
-        f"the whole is down-scaled by {factor} ({told}), which hides noise; "
-        f"{place} in full size ({told_detail})"
+        f"the whole is down-scaled by {factor} ({encoding}), which hides noise; "
+        f"{place} in full size ({detail_encoding})"
     )
 
 
@@ -159,7 +159,7 @@ def _strip(
         noises.append(shade(noisy - denoised))
         labels.append(result.label)
         notes.append(_note(found, result.image))
-    uris, noise_uris, told = encode(pictures, noises, int(13_000_000 * share), progress)
+    uris, noise_uris, encoding = encode(pictures, noises, int(13_000_000 * share), progress)
     panels = [Panel(*each) for each in zip(labels, uris, notes, strict=True)]
     panels = [panels[0], *panels[2:], panels[1]] if found.reference is not None else panels
     below = [
@@ -170,7 +170,7 @@ def _strip(
     return strip(
         title, panels, below=below, below_title="What was removed" if below else "",
         ratio=float(np.clip(ratio, 0.4, 3.0)), large=True,
-    ), told  # fmt: skip
+    ), encoding  # fmt: skip
 
 
 def _note(found: Comparison, image: Array) -> str:
@@ -200,10 +200,10 @@ def _table(found: Comparison) -> Table:
     if clean is not None:
         rows.append(["noisy", *scores(found.noisy), None, None, None, *([""] if more else [])])
     for result in found.results:
-        told = [f"{name} {_plain(value)}" for name, value in result.parameters.items()]
+        chosen = [f"{name} {_plain(value)}" for name, value in result.parameters.items()]
         removed = f"{_removed(found, result):.4g}"
         row: Row = [result.label, *scores(result.image), result.seconds, result.sigma]
-        rows.append([*row, removed, *([", ".join(told)] if more else [])])
+        rows.append([*row, removed, *([", ".join(chosen)] if more else [])])
     note = f"Time: {found.timing}."
     if clean is not None:
         note += f" PSNR and SSIM for a peak of {peak:.6g}."

@@ -164,11 +164,15 @@ def _paints(places: Float, centres: Float, sigma: float) -> Float:
 
 
 def _strongest(
-    gamma: object, place: tuple[int, int], spatial: tuple[int, ...], patches: Float, most: int = 6
+    gamma: object,
+    place: tuple[int, int],
+    spatial: tuple[int, ...],
+    patches: Float,
+    max_count: int = 6,
 ) -> list[tuple[float, Array]]:
     """Return the clusters that answer for a pixel, strongest first."""
     column = gamma[:, [int(np.ravel_multi_index(place, spatial))]].tocoo()  # type: ignore[index]
-    order = [n for n in np.argsort(-column.data)[:most] if column.data[n] >= 0.01]
+    order = [n for n in np.argsort(-column.data)[:max_count] if column.data[n] >= 0.01]
     return [(float(column.data[n]), patches[column.coords[0][n]]) for n in order]
 
 
@@ -188,14 +192,14 @@ def _neighbours(noisy: Float, guide: Float, sigma: float, pool: Pool) -> tuple[F
     numbers = [int(np.ravel_multi_index(place, spatial)) for place in places.values()]
     units[numbers, range(len(places))] = 1.0
     rows = W @ units
-    seen = []
+    shares = []
     for n, (what, place) in enumerate(places.items()):
         row, i = rows[:, n], numbers[n]
         before = plain.row_scale[i] * row
         after = once.row_scale[i] * row * once.col_scale
         shaped = (each.reshape(spatial) for each in (row, before, after))
-        seen.append((what, place, *shaped))
-    return popularity, seen  # type: ignore[return-value]
+        shares.append((what, place, *shaped))
+    return popularity, shares  # type: ignore[return-value]
 
 
 def _places(guide: Float, popularity: Float) -> dict[str, tuple[int, int]]:

@@ -116,21 +116,21 @@ def _all_neighbours(learned: Learned, shown: Range) -> Child:
         rows,
         note=f"Neighbours: exp of the entropy of the weights. Weak: similarity W below {WEAK:g}.",
     )
-    most = max(learned.neighbours, key=lambda each: each.weak_before - each.weak_after)
+    most_changed = max(learned.neighbours, key=lambda each: each.weak_before - each.weak_after)
     lead = element(
         "p",
         "Why clusters help: an unusual patch has few good neighbours, but many popular patches are a "
         "little like it and together outvote the good ones. Normalisation, the first step of learning "
         "clusters, divides each vote by its popularity.",
-        f" Most so here: {most.what.lower()}, whose weak neighbours fall from "
-        f"{100 * most.weak_before:.0f} % of the vote to {100 * most.weak_after:.0f} %."
-        if most.weak_before > most.weak_after
+        f" Most so here: {most_changed.what.lower()}, whose weak neighbours fall from "
+        f"{100 * most_changed.weak_before:.0f} % of the vote to {100 * most_changed.weak_after:.0f} %."
+        if most_changed.weak_before > most_changed.weak_after
         else None,
     )
     return [
         lead,
         table.to_html(),
-        *(_neighbours(each, learned, is_open=each is most) for each in learned.neighbours),
+        *(_neighbours(each, learned, is_open=each is most_changed) for each in learned.neighbours),
     ]
 
 
@@ -143,16 +143,16 @@ def _neighbours(each: Neighbours, learned: Learned, *, is_open: bool) -> Html:
     before, after = before.copy(), after.copy()
     self_before, self_after = float(before[centre]), float(after[centre])
     before[centre] = after[centre] = 0.0  # itself would outshine all others
-    most = max(float(before.max()), float(after.max())) or 1.0
+    peak = max(float(before.max()), float(after.max())) or 1.0
     panels = [
         Panel(
             "noisy", webp_uri(_marked(shown(learned.noisy[where]), centre)), "the patch is framed"
         ),
         Panel("first pass", webp_uri(_marked(shown(learned.result.pilot[where]), centre)), ""),
         Panel(
-            "votes before", webp_uri(_heat(before, 0, most)), f"itself {100 * self_before:.1f} %"
+            "votes before", webp_uri(_heat(before, 0, peak)), f"itself {100 * self_before:.1f} %"
         ),
-        Panel("votes after", webp_uri(_heat(after, 0, most)), f"itself {100 * self_after:.1f} %"),
+        Panel("votes after", webp_uri(_heat(after, 0, peak)), f"itself {100 * self_after:.1f} %"),
         Panel("change", webp_uri(_change(after - before)), "orange lost, violet gained"),
     ]
     good, weak = _best_and_worst(each)
@@ -334,8 +334,8 @@ def _change(values: Array) -> Array:
     require_matplotlib()
     from matplotlib import colormaps
 
-    most = float(np.quantile(np.abs(values), 0.995)) or 1.0
-    return np.asarray(colormaps["PuOr_r"](0.5 - np.clip(values / most, -1, 1) / 2))[..., :3]
+    limit = float(np.quantile(np.abs(values), 0.995)) or 1.0
+    return np.asarray(colormaps["PuOr_r"](0.5 - np.clip(values / limit, -1, 1) / 2))[..., :3]
 
 
 def _span(values: Array) -> str:

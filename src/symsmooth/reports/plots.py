@@ -19,7 +19,7 @@ from ..core.plotting import MissingMatplotlib as MissingMatplotlib
 from ..core.plotting import require_matplotlib
 from .markup import Html
 
-Look = Literal["line", "points", "paper", "dashed", "steps", "faint"]
+Style = Literal["line", "points", "paper", "dashed", "steps", "faint"]
 
 # variable of style.css: its stand-in while drawing, its colour in files
 _COLOURS = {
@@ -47,14 +47,14 @@ _LEGEND_WIDTH = 80  # letters, a handle counts for six
 class Series:
     """One line or set of points.
 
-    ``colour`` is the number of a series' colour, from 1; 0 takes the next.  ``look``: "paper" are the
+    ``colour`` is the number of a series' colour, from 1; 0 takes the next.  ``style``: "paper" are the
     printed numbers (open diamonds), "faint" is one of many thin lines.
     """
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
-    look: Look = "line"
+    style: Style = "line"
     colour: int = 0
     right: bool = False  # measured on the right axis
 
@@ -148,7 +148,7 @@ def _draw(plot: Plot, colours: dict[str, str]) -> Any:
         _scales(plot, axes, right, grid)
         number = 0
         for series in plot.series:
-            if series.colour == 0 and series.look != "paper":
+            if series.colour == 0 and series.style != "paper":
                 number += 1
             colour = colours[f"series-{((series.colour or number) - 1) % N_SERIES + 1}"]
             target = right if series.right and right is not None else axes
@@ -205,19 +205,19 @@ def _scales(plot: Plot, axes: Any, right: Any, grid: str) -> None:
 def _plot_series(
     axes: Any, series: Series, colour: str, colours: dict[str, str], *, named: bool
 ) -> None:
-    looks: dict[str, dict[str, Any]] = {
+    styles: dict[str, dict[str, Any]] = {
         "line": {"linewidth": 1.8, "marker": "o", "markersize": 3.6},
         "points": {"linestyle": "none", "marker": "o", "markersize": 5.5},
         "dashed": {"linewidth": 1.6, "linestyle": "--"},
         "faint": {"linewidth": 1.1},
         "steps": {"linewidth": 1.0, "linestyle": ":", "marker": "s", "markersize": 4.5},
     }
-    if series.look == "paper":
+    if series.style == "paper":
         edge = colour if named else colours["paper-mark"]
-        look: dict[str, Any] = {
+        style: dict[str, Any] = {
             "linestyle": "none", "marker": "D", "markersize": 6.5,
             "markerfacecolor": "none", "markeredgecolor": edge, "markeredgewidth": 1.5, "zorder": 5,
         }  # fmt: skip
     else:
-        look = {"color": colour, **looks[series.look]}
-    axes.plot(list(series.x), list(series.y), label=series.label or "_", **look)
+        style = {"color": colour, **styles[series.style]}
+    axes.plot(list(series.x), list(series.y), label=series.label or "_", **style)

@@ -10,15 +10,12 @@
     const images = [...strip.querySelectorAll(".panels img")];
     const overlay = strip.querySelector(".overlay");
     const state = { zoom: 1, x: 0.5, y: 0.5, swapped: false };
-    const told = (strip.dataset.looking ?? "").split(" ").map(Number); // who holds the page may say where to look
-    if (told.length === 3 && told.every(Number.isFinite)) [state.zoom, state.x, state.y] = told;
 
     const show = () => {
       strip.style.setProperty("--zoom", state.zoom);
       strip.style.setProperty("--x", state.x);
       strip.style.setProperty("--y", state.y);
       strip.classList.toggle("zoomed", state.zoom > 1);
-      strip.dataset.looking = [state.zoom, state.x, state.y].map((n) => n.toFixed(4)).join(" ");
       const shown = lenses[0].clientWidth * state.zoom * devicePixelRatio;
       strip.classList.toggle("reduced", shown < images[0].naturalWidth);
     };

@@ -2,12 +2,12 @@
 
 - ``server``: puts all together at an address, until Ctrl-C or SIGTERM;
 - ``guard``: who may ask, from where, and how much; ``handlers``: what is answered at each address;
-- ``events``: what an open page is told; ``views``: which part of a picture an address means;
+- ``events``: what an open page receives; ``views``: which part of a picture an address means;
 - ``sessions``: visits, how many there may be, how long they last; ``pictures``: what belongs to one;
 - ``uploads``: what visitors send; ``settings``: what the controls say; ``catalogue``: what they offer;
-- ``desk``: what is done for visitors, by two ``crew``s of work that waits for its turn (``runs``) and is
-  done in processes (``workers``, ``worker``);
-- ``tasks``: what these processes can do: ``looking``, ``denoising``, ``mosaics`` (both for raw files),
+- ``controller``: what is done for visitors; ``process_queue``: work that waits for its turn (``runs``) and
+  is done in processes (``workers``, ``worker``);
+- ``tasks``: what these processes can do: ``inspecting``, ``denoising``, ``mosaics`` (both for raw files),
   ``comparing``, with ``drawing`` (how a picture is shown), ``examples``, and ``bridge``: the jobs, noise
   and progress of the command line;
 - ``static``: the page itself, without a build step.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,8 @@ import numpy as np
 
 from ..app import jobs, noise_report
 from ..app.compare import question_unchanged as question_unchanged
+from ..app.job_warnings import JobWarning as JobWarning
+from ..app.job_warnings import Remedy
 from ..app.noise_kinds import WORDS
 from ..app.noise_report import value_range
 from ..app.run import FileJob, run
@@ -30,18 +31,14 @@ _WORKING_BYTES = 64  # of memory for a pixel at work
 _POINTS = 33  # of the plot of level against brightness
 _WARM_UP = 64  # pixels a side of what is denoised before the first visitor comes
 _SEED = 0  # as on the command line
-# What warnings say of the command line, in words of the page; and what the page can do about it.
-_WORDS = (
-    (
-        r"give its level, such as --sigma (\S+)",
-        r"choose White noise and give its level, such as \1",
-    ),
-    (r"--noise correlated", "Coarse noise"),
-    (r"--noise-from X,Y,W,H measures it on flat ground", "a box on flat ground measures it"),
-    (r"--sigma", "the level of white noise"),
-    (r"write --dtype float32( and -o to a \.tif)?", "the command line can write floats"),
-)
-_REMEDIES = (("Coarse noise", "coarse"), ("box on flat ground", "box"), ("White noise", "white"))
+# Remedies for what is doubtful, in words of the page; and the kind of noise to choose for each.
+_REMEDIES: Mapping[Remedy, str] = {
+    "level": "choose White noise and give its level, such as {value}",
+    "coarse": "Coarse noise",
+    "region": "a box",
+    "floats": "the command line can write floats",
+}
+_CHOICES: Mapping[Remedy, str] = {"level": "white", "coarse": "coarse", "region": "box"}
 
 
 def read_file(path: Path, channels: str = "together") -> list[ImageFile]:
@@ -93,7 +90,7 @@ def make_job(settings: Settings, level: float, workers: int | None) -> jobs.Deno
         options["noise"] = kind
     if settings.strength != 1.0 and "strength" in method.options:
         options["strength"] = settings.strength
-    elif settings.strength != 1.0:  # it is told of more, or less, noise
+    elif settings.strength != 1.0:  # it assumes more, or less, noise
         sigma = settings.strength * (level if sigma is None else sigma)
     if settings.chroma_strength is not None and "chroma_strength" in method.options:
         options["chroma_strength"] = settings.chroma_strength
@@ -108,7 +105,7 @@ def make_job(settings: Settings, level: float, workers: int | None) -> jobs.Deno
 def find_noise(
     job: jobs.DenoiseJob, image: ImageFile, stack: Stack, at: Sequence[int]
 ) -> tuple[jobs.DenoiseJob, NoiseModel]:
-    """Return the noise that a job is to remove, and the job that is told of it.
+    """Return the noise that a job is to remove, and the job that knows it.
 
     A box was marked on the slice ``at`` of a stack; the command line takes the middle one.
     """
@@ -144,69 +141,90 @@ def noise_of_file(image: ImageFile) -> tuple[NoiseModel, float]:
     return resolve(estimator), estimator.sigma
 
 
-def tell_noise(
+def noise_details(
     model: NoiseModel, image: ImageFile, shown: tuple[float, float], *, given: bool, assumed: bool
 ) -> dict[str, Any]:
     """Return what a model of noise says, in words and numbers to plot."""
     span = value_range(image.pixels)
     pixels = jobs.middle_slice(image, cut(image))
-    told = noise_report.describe(model, pixels, span, given=given, assumed=assumed)
-    return tell_model(model, told, span, shown)
+    description = noise_report.describe(model, pixels, span, given=given, assumed=assumed)
+    return model_details(model, description, span, shown)
 
 
-def tell_model(
-    model: NoiseModel, told: noise_report.NoiseDescription, span: float, shown: tuple[float, float]
+def model_details(
+    model: NoiseModel,
+    description: noise_report.NoiseDescription,
+    span: float,
+    shown: tuple[float, float],
 ) -> dict[str, Any]:
     """Return a model of noise that was described in words, with numbers to plot."""
     x = np.linspace(*shown, _POINTS)
     frequencies, spectra = spectra_of(model)
     return {
-        "words": told.words,
-        "short": _short(told, span),
-        "detail": told.detail,
-        "kind": told.fields["kind"],
-        "level": told.level,
-        "percent": 100 * told.level / span if span else 0.0,
-        "confidence": told.fields.get("confidence"),
-        "reasons": told.fields.get("reasons", []),
+        "words": description.words,
+        "short": _short(description, span),
+        "detail": description.detail,
+        "kind": description.fields["kind"],
+        "level": description.level,
+        "percent": 100 * description.level / span if span else 0.0,
+        "confidence": description.fields.get("confidence"),
+        "reasons": description.fields.get("reasons", []),
         "levels": [x.tolist(), *(each.tolist() for each in levels_at(model, x))],
         "spectrum": [frequencies.tolist(), *(np.asarray(each).tolist() for each in spectra)],
     }
 
 
-def _short(told: noise_report.NoiseDescription, span: float) -> str:
-    """Return a line for the panel: without the law of photon noise, which is told with the reasons."""
-    if told.fields["kind"] != "poisson-gaussian" or not told.level:
-        return told.words
-    return f"{WORDS['poisson-gaussian']} noise, about {told.level:.3g} of {span:.6g}"
+def _short(description: noise_report.NoiseDescription, span: float) -> str:
+    """Return a line for the panel: without the law of photon noise, which is shown with the reasons."""
+    if description.fields["kind"] != "poisson-gaussian" or not description.level:
+        return description.words
+    return f"{WORDS['poisson-gaussian']} noise, about {description.level:.3g} of {span:.6g}"
 
 
-def tell_warnings(warnings: Sequence[str]) -> list[dict[str, Any]]:
+def warning_details(warnings: Sequence[JobWarning]) -> list[dict[str, Any]]:
     """Return warnings in words of the page, each with the kinds of noise that may help.
 
     Examples
     --------
-    >>> tell_warnings(["may be texture; --noise correlated removes all of it"])
+    >>> warning_details([JobWarning("texture", "may be texture; {coarse} removes all of it")])
     [{'text': 'May be texture; Coarse noise removes all of it.', 'try': ['coarse']}]
     """
-    told = []
-    for text in warnings:
-        for pattern, words in _WORDS:
-            text = re.sub(pattern, words, text)
-        remedies = [kind for words, kind in _REMEDIES if words in text]
-        told.append({"text": f"{text[:1].upper()}{text[1:].rstrip('.')}.", "try": remedies})
-    return told
+    details = []
+    for warning in warnings:
+        text = warning.say(_REMEDIES)
+        choices = [_CHOICES[remedy] for remedy in warning.remedies if remedy in _CHOICES]
+        details.append({"text": f"{text[:1].upper()}{text[1:].rstrip('.')}.", "try": choices})
+    return details
+
+
+def without_steps(progress: Progress | None, name: str = "denoising") -> Progress | None:
+    """Return a callback that names the slice a method is at, or else ``name``, but not the method's step.
+
+    Examples
+    --------
+    >>> without_steps(print)(0.2, "slice 2 of 9: estimates")
+    0.2 slice 2 of 9
+    >>> without_steps(print, "GSF")(0.3, "estimates")
+    0.3 GSF
+    """
+    if progress is None:
+        return None
+
+    def report(fraction: float, what: str) -> None:
+        progress(fraction, what.rpartition(": ")[0] or name)
+
+    return report
 
 
 def denoise_file(
     path: Path, target: Path, job: jobs.DenoiseJob, progress: Progress | None
 ) -> dict[str, Any]:
-    """Denoise a file as the command line does; return what is told of it."""
-    outcome = run(FileJob(path, target, job), progress)
+    """Denoise a file as the command line does; return what the page shows of it."""
+    outcome = run(FileJob(path, target, job), without_steps(progress))
     plain = (int, float, str, bool)
     return {
         "seconds": outcome.seconds,
-        "warnings": tell_warnings(outcome.warnings),
+        "warnings": warning_details(outcome.warnings),
         "check": None if outcome.check is None else str(outcome.check),
         "parameters": {
             name: value if isinstance(value, plain) else str(value)
@@ -222,14 +240,14 @@ def denoise_pixels(
     axis: int | None,
     progress: Progress | None,
 ) -> Array:
-    """Denoise one picture, told of its noise."""
+    """Denoise one picture whose noise is known."""
     made, _ = jobs.apply(job, pixels, axis, model, progress)
     return np.asarray(made)
 
 
 def find_doubts(
     job: jobs.DenoiseJob, model: NoiseModel, file: ImageFile, removed: float
-) -> list[str]:
+) -> list[JobWarning]:
     """Return what looks doubtful about a result, as the command line says it."""
     span = value_range(file.pixels)
     noise = jobs.describe_noise(job, model, file.pixels, span)

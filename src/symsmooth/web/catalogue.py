@@ -53,14 +53,14 @@ class MethodEntry:
     about: str
     quality: bool = False  # whether it has presets
     noise: bool = False  # whether it knows other noise than white
-    strength: bool = False  # whether strength is its own; else it is told of more noise
+    strength: bool = False  # whether strength is its own; else it assumes more noise
 
 
 METHODS = (
     MethodEntry(
         "denoise",
         "Best available",
-        "GSF-W, told of whatever noise the picture has. Start here.",
+        "GSF-W, for whatever noise the picture has. Start here.",
         True, True, True,
     ),
     MethodEntry(

@@ -32,7 +32,7 @@ def compare(
     stack, span = cut(file, "none"), bridge.span_of(file)
     peak = span or 1.0
     panels: list[dict[str, Any]] = []
-    doubts: dict[str, list[str]] = {}  # what is doubtful: about which methods
+    doubts: dict[bridge.JobWarning, list[str]] = {}  # what is doubtful: about which methods
     unchanged: list[str] = []  # methods that know white noise only, and found none
     settings = Settings(**asked)
     reporter.progress(0.0, "finding the noise")
@@ -43,10 +43,12 @@ def compare(
         own = replace(own, level=own.level if settings.noise == "white" else None, third="none")
         job, label = bridge.make_job(own, level, workers), title_of(own)
         first = 0.03 + 0.95 * number / len(names)
-        progress = part_of(reporter.progress, first, first + 0.95 / len(names), f"{label}: ")
+        progress = part_of(reporter.progress, first, first + 0.95 / len(names))
         start = time.perf_counter()
         job, found = bridge.find_noise(job, file, stack, ())
-        made = bridge.denoise_pixels(job, found, pixels, stack.channel_axis, progress)
+        made = bridge.denoise_pixels(
+            job, found, pixels, stack.channel_axis, bridge.without_steps(progress, label)
+        )
         seconds = time.perf_counter() - start
         np.save(into / f"result-{number}.npy", made)
         removed = drawing.removed(pixels, made)
@@ -60,20 +62,24 @@ def compare(
         for doubt in bridge.find_doubts(job, found, file, removed):
             doubts.setdefault(doubt, []).append(label)
     ranges = drawing.ranges_of(pixels, 0)
-    noise = bridge.tell_noise(model, file, ranges["all"], given=False, assumed=False)
+    noise = bridge.noise_details(model, file, ranges["all"], given=False, assumed=False)
     questions = bridge.question_unchanged(unchanged, noise["level"])
     return drawing.finite({
         "panels": panels, "noisy": _scores(pixels, clean, peak), "clean": clean is not None,
         "noise": noise, "seconds": reporter.seconds,
-        "warnings": bridge.tell_warnings(_about(doubts, len(panels)) + questions),
+        "warnings": bridge.warning_details(_about(doubts, len(panels)) + questions),
     })  # fmt: skip
 
 
-def _about(doubts: Mapping[str, Sequence[str]], count: int) -> list[str]:
+def _about(
+    doubts: Mapping[bridge.JobWarning, Sequence[str]], count: int
+) -> list[bridge.JobWarning]:
     """Return each doubt once, with the methods that it is about unless that is all of them."""
     return [
-        text if len(labels) == count else f"{' and '.join(labels)}: {text}"
-        for text, labels in doubts.items()
+        doubt
+        if len(labels) == count
+        else replace(doubt, message=f"{' and '.join(labels)}: {doubt.message}")
+        for doubt, labels in doubts.items()
     ]
 
 
@@ -85,21 +91,21 @@ def report(
     from .. import __version__
     from ..reports.compare import Comparison, Result, compare_page
 
-    told, info = given["told"], given["info"]
+    details, info = given["details"], given["info"]
     at = given["at"] or info["middle"]
     pixels, clean = _slices(folder, reference if kind == "compare" else None, at)
     results = [
         Result(
             panel["label"],
             drawing.take_slice(result / f"result-{number}.npy", at, info["channels"]),
-            panel.get("seconds", told["seconds"]),
-            panel.get("noise", told["noise"]["words"]),
+            panel.get("seconds", details["seconds"]),
+            panel.get("noise", details["noise"]["words"]),
         )
-        for number, panel in enumerate(told["panels"])
+        for number, panel in enumerate(details["panels"])
     ]
     facts = {
         "Picture": f"{given['name']}, {info['description']}",
-        "Noise": told["noise"]["words"],
+        "Noise": details["noise"]["words"],
         "Version": f"symsmooth {__version__}",
     }
     if at:
@@ -108,7 +114,7 @@ def report(
         ]
         facts["Slice"] = ", ".join(names)
     # Of a mosaic the developed picture is shown, in which noise has another level.
-    level = told["panels"][0]["removed"] if info["mosaic"] else told["noise"]["level"]
+    level = details["panels"][0]["removed"] if info["mosaic"] else details["noise"]["level"]
     found = Comparison(
         given["name"], pixels, level, info["span"] or 1.0, results, clean, facts,
         timing="this run on this machine",

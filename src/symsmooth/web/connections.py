@@ -28,23 +28,23 @@ class Connection(H11Protocol):
         self._address = str((transport.get_extra_info("peername") or ("",))[0])
         self._of_address[self._address] += 1
         self._last_request: Any = None
-        self._look = self.loop.call_later(SECONDS, self._close_if_idle)
+        self._idle_check = self.loop.call_later(SECONDS, self._close_if_idle)
         if self._of_address[self._address] > OF_ADDRESS:
             self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Count one less."""
-        self._look.cancel()
+        self._idle_check.cancel()
         self._of_address[self._address] -= 1
         if not self._of_address[self._address]:
             del self._of_address[self._address]
         super().connection_lost(exc)
 
     def _close_if_idle(self) -> None:
-        """Close a connection on which no request was begun since the last look, and none is answered."""
+        """Close a connection on which no request was begun since the last check, and none is answered."""
         request = self.cycle
         if request is self._last_request and (request is None or request.response_complete):
             self.transport.close()
             return
         self._last_request = request
-        self._look = self.loop.call_later(SECONDS, self._close_if_idle)
+        self._idle_check = self.loop.call_later(SECONDS, self._close_if_idle)

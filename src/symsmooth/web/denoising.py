@@ -1,4 +1,4 @@
-"""Denoising a file: what one looks at first, then all of it, with the bits of the command line."""
+"""Denoising a file: the part on the screen first, then all of it, with the bits of the command line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def denoise(
     path: Path, given: dict[str, Any], folder: Path, asked: dict[str, Any],
     workers: int | None, max_bytes: int, reporter: Reporter,
 ) -> dict[str, Any]:  # fmt: skip
-    """Denoise what one looks at and show it, then the whole file, into a folder."""
+    """Denoise the part on the screen and show it, then the whole file, into a folder."""
     settings = Settings(**asked)
     if mosaics.is_mosaic(path):
         return mosaics.denoise(path, given, folder, settings, workers, max_bytes, reporter)
@@ -35,13 +35,15 @@ def denoise(
     stack = cut(image, settings.third)  # type: ignore[arg-type]
     job = bridge.make_job(settings, given["sigma"], workers)
     reporter.progress(0.02, "finding the noise")
-    told_job, model = bridge.find_noise(job, image, stack, given["at"])
+    job_with_noise, model = bridge.find_noise(job, image, stack, given["at"])
     if settings.channels == "together" and not stack.third:
-        _denoise_part(image, told_job, model, given, folder, reporter)
+        _denoise_part(image, job_with_noise, model, given, folder, reporter)
     ending = ".nii.gz" if path.name.lower().endswith(".nii.gz") else path.suffix
     target = folder / f"{path.name[: len(path.name) - len(ending)]}-denoised{ending}"
     with limit_decoded_size(max_bytes):
-        told = bridge.denoise_file(path, target, told_job, part_of(reporter.progress, 0.1, 0.95))
+        outcome = bridge.denoise_file(
+            path, target, job_with_noise, part_of(reporter.progress, 0.1, 0.95)
+        )
     reporter.progress(0.96, "drawing")
     del image
     with limit_decoded_size(2 * max_bytes):
@@ -50,7 +52,7 @@ def denoise(
     before = drawing.arrange(noisy)[0]
     np.save(folder / "result-0.npy", shown)
     ranges = drawing.ranges_of(before, len(others))
-    noise = bridge.tell_noise(
+    noise = bridge.noise_details(
         model, noisy, ranges["all"],
         given=settings.noise == "white" and settings.level is not None,
         assumed=not job.method.takes_noise,
@@ -59,7 +61,7 @@ def denoise(
     return drawing.finite({
         "file": target.name,
         "panels": [{"label": title_of(settings), "removed": drawing.removed(before, shown)}],
-        **told,
+        **outcome,
         "noise": noise,
         "histogram": drawing.histogram(drawing.middle_of(shown, len(others)), ranges["all"]),
     })  # fmt: skip
@@ -68,12 +70,12 @@ def denoise(
 def _denoise_part(
     image: ImageFile, job: Any, model: Any, given: dict[str, Any], folder: Path, reporter: Reporter
 ) -> None:
-    """Denoise the part one looks at, if that is much less than a slice, and show it."""
+    """Denoise the part on the screen, if that is much less than a slice, and show it."""
     flat = cut(image, "none")
     piece = image.pixels[flat.pieces[bridge.slice_number(image, flat, given["at"])]]
     if flat.channel_axis is not None:
         piece = np.moveaxis(piece, flat.channel_axis, -1)
-    box = part_seen(given["looking"], piece.shape[:2])
+    box = visible_part(given["visible"], piece.shape[:2])
     if box is None or not np.isfinite(piece).any():
         return
     x, y, width, height = box
@@ -81,7 +83,8 @@ def _denoise_part(
     if not model.fits(part.shape if part.ndim == 3 else (*part.shape, 1)):
         return
     axis = -1 if part.ndim == 3 else None
-    done = bridge.denoise_pixels(job, model, part, axis, part_of(reporter.progress, 0.03, 0.09))
+    progress = bridge.without_steps(part_of(reporter.progress, 0.03, 0.09))
+    done = bridge.denoise_pixels(job, model, part, axis, progress)
     if done.ndim == 3 and done.shape[-1] == 1:
         done = done[..., 0]
     np.save(folder / f"result-{PART}.npy", done)
@@ -89,24 +92,24 @@ def _denoise_part(
     reporter.send("part", news)
 
 
-def part_seen(
-    looking: Sequence[int] | None, shape: Sequence[int], most: int = _SIDE
+def visible_part(
+    visible: Sequence[int] | None, shape: Sequence[int], max_side: int = _SIDE
 ) -> tuple[int, int, int, int] | None:
-    """Return x, y, width and height of what is looked at, at most ``most`` wide and high.
+    """Return x, y, width and height of what is on the screen, at most ``max_side`` wide and high.
 
     None if the picture is so small that it may as well be done whole.
 
     Examples
     --------
-    >>> part_seen((0, 750, 500, 250), (1000, 2000))
+    >>> visible_part((0, 750, 500, 250), (1000, 2000))
     (26, 750, 448, 250)
     """
     height, width = shape
-    x, y, w, h = looking if looking is not None and len(looking) == 4 else (0, 0, width, height)
+    x, y, w, h = visible if visible is not None and len(visible) == 4 else (0, 0, width, height)
     found = []
-    for start, seen, size in ((x, w, width), (y, h, height)):
-        side = min(max(seen, 16), most, size)
-        first = min(max(start + (seen - side) // 2, 0), size - side)
+    for start, extent, size in ((x, w, width), (y, h, height)):
+        side = min(max(extent, 16), max_side, size)
+        first = min(max(start + (extent - side) // 2, 0), size - side)
         found.append((first, side))
     (left, wide), (top, high) = found
     return (left, top, wide, high) if wide * high < _MUCH * width * height else None

@@ -1,4 +1,4 @@
-"""Arrays of a picture as the page looks at them: slices in front, channels last; drawn as PNG files."""
+"""Arrays of a picture as the page shows them: slices in front, channels last; drawn as PNG files."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What visitors are told when something cannot be done."""
+"""What visitors read when something cannot be done."""
 
 from __future__ import annotations
 
 
 class SessionError(ValueError):
-    """Something a visitor should be told, in one sentence."""
+    """Something a visitor should know, in one sentence."""
 
 
 class RefusedError(Exception):

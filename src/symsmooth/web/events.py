@@ -1,4 +1,4 @@
-"""What the page is told while it is open: its state when that changes, progress while something runs."""
+"""What the page receives while it is open: its state when that changes, progress while something runs."""
 
 from __future__ import annotations
 
@@ -8,47 +8,47 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from .desk import Desk
+from .controller import Controller
 from .pictures import progress_of
 from .sessions import Session
 
-_TICK = 0.1  # seconds between two looks
-_SIGN = 15.0  # seconds after which a silent stream says that it is still there
+_TICK = 0.1  # seconds between two checks
+_SIGN = 15.0  # seconds after which a silent stream shows that it is still there
 
 
-def state_of(desk: Desk, session: Session) -> dict[str, Any]:
+def state_of(controller: Controller, session: Session) -> dict[str, Any]:
     """Return all that the page shows."""
     return {
         "visit": session.token,
         "version": session.version,
         "pictures": [picture.as_json() for picture in session.pictures.values()],
-        "progress": progress_in(desk, session),
+        "progress": progress_in(controller, session),
     }
 
 
-def progress_in(desk: Desk, session: Session) -> dict[str, Any]:
+def progress_in(controller: Controller, session: Session) -> dict[str, Any]:
     """Return how far the work on each picture is."""
 
     def ahead(run: Any) -> int:
-        return max(crew.runs.ahead(run) for crew in (desk.readers, desk.runners))
+        return max(queue.runs.ahead(run) for queue in (controller.readers, controller.runners))
 
     found = {id: progress_of(picture, ahead) for id, picture in session.pictures.items()}
     return {id: progress for id, progress in found.items() if progress is not None}
 
 
-async def stream(desk: Desk, session: Session) -> AsyncIterator[str]:
-    """Tell a tab what happens, as server-sent events, until it is closed or the visit ends."""
-    with desk.sessions.tab(session):
-        version, said, last = -1, "", time.monotonic()
-        while session.here:
+async def stream(controller: Controller, session: Session) -> AsyncIterator[str]:
+    """Send a tab what happens, as server-sent events, until it is closed or the visit ends."""
+    with controller.sessions.tab(session):
+        version, sent, last = -1, "", time.monotonic()
+        while session.is_open:
             if session.version != version:
                 version = session.version
-                yield _event("state", state_of(desk, session))
-                said, last = "", time.monotonic()
+                yield _event("state", state_of(controller, session))
+                sent, last = "", time.monotonic()
             else:
-                now = json.dumps(progress_in(desk, session))
-                if now != said:
-                    said, last = now, time.monotonic()
+                now = json.dumps(progress_in(controller, session))
+                if now != sent:
+                    sent, last = now, time.monotonic()
                     yield f"event: progress\ndata: {now}\n\n"
                 elif time.monotonic() - last > _SIGN:
                     last = time.monotonic()

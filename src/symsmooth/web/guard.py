@@ -100,7 +100,7 @@ class Guard:
                 raise RefusedError(400, f"This request has two headers named {name}.")
             headers[name] = raw_value.decode("latin-1")
         if scope["method"] not in _METHODS:
-            raise RefusedError(405, "This page knows no such request.")
+            raise RefusedError(405, "This HTTP method is not allowed here.")
         self._check_origin(scope, headers)
         self._check_body(scope, headers)
         return headers
@@ -110,7 +110,7 @@ class Guard:
         host = headers.get("host", "").lower()
         found = _HOST.fullmatch(host)
         if found is None:
-            raise RefusedError(400, "This request names no host, or none there can be.")
+            raise RefusedError(400, "The Host header is missing or malformed.")
         if self.hosts is not None and found[1].strip("[]") not in self.hosts:
             # another name made to point here
             raise RefusedError(421, "This page is for this machine alone.")
@@ -118,28 +118,28 @@ class Guard:
         if origin is not None:
             scheme, _, theirs = origin.lower().partition("://")
             if origin != "null" and not (_HOST.fullmatch(theirs) and scheme.isalpha()):
-                raise RefusedError(400, "This request comes from a page that cannot be.")
+                raise RefusedError(400, "The Origin header is malformed.")
             if theirs != host or scheme not in ("http", "https"):
-                raise RefusedError(403, "Another page may not use this one.")
+                raise RefusedError(403, "Requests from other pages are refused.")
         site = headers.get("sec-fetch-site", "none")
         follows_link = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
         if site not in ("none", "same-origin") and not follows_link:
-            raise RefusedError(403, "Another page may not use this one.")
+            raise RefusedError(403, "Requests from other pages are refused.")
 
     def _check_body(self, scope: Scope, headers: dict[str, str]) -> None:
         """Refuse what is too large, or does not say what it is: no form of another page can."""
         length = headers.get("content-length")
         if length is not None and not (length.isascii() and length.isdigit() and len(length) < 20):
-            raise RefusedError(400, "Say how much is sent as a number.")
-        most = self.max_bytes if scope["path"] == UPLOAD else _MAX_REQUEST
-        if int(length or 0) > most:
-            raise RefusedError(413, f"The file is larger than the {most / 2**20:.4g} MB allowed.")
+            raise RefusedError(400, "Content-Length must be a number.")
+        limit = self.max_bytes if scope["path"] == UPLOAD else _MAX_REQUEST
+        if int(length or 0) > limit:
+            raise RefusedError(413, f"The file is larger than the {limit / 2**20:.4g} MB allowed.")
         if scope["method"] != "POST":
             if length not in (None, "0") or "transfer-encoding" in headers:
-                raise RefusedError(400, "This request has no use for a body.")
+                raise RefusedError(400, "This request must not have a body.")
             return
         if length is None:
-            raise RefusedError(411, "Say how much is sent.")
+            raise RefusedError(411, "This request needs a Content-Length.")
         kind = _KINDS.get(scope["path"], "application/json")
         if headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
             raise RefusedError(415, f"Send {kind} here.")

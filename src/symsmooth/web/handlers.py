@@ -22,18 +22,18 @@ from .. import __version__
 from . import events
 from .archive import pack
 from .catalogue import about
-from .desk import Desk
+from .controller import Controller
 from .errors import RefusedError, SessionError
 from .guard import UPLOAD
 from .pictures import Picture
-from .sessions import ENDED, Session, Sessions, harmless
+from .sessions import ENDED, Session, Sessions, safe_name
 from .settings import Settings, whole_numbers
 from .views import numbers_in, view_request
 
 _KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _ASSETS = frozenset(
     {"page.css", "icon.svg"}
-    | {f"{name}.js" for name in ("page", "api", "viewer", "controls", "told", "charts", "dom")}
+    | {f"{name}.js" for name in ("page", "api", "viewer", "controls", "details", "charts", "dom")}
 )
 _PRIVATE = {"cache-control": "no-store"}
 _LOG = logging.getLogger(__name__)
@@ -44,8 +44,8 @@ Handler = Callable[[Request], Awaitable[Response]]
 class Handlers:
     """What is answered at each address."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk, self.sessions = desk, desk.sessions
+    def __init__(self, controller: Controller) -> None:
+        self.controller, self.sessions = controller, controller.sessions
 
     def app(self) -> Starlette:
         """Return all addresses as one ASGI application."""
@@ -73,14 +73,17 @@ class Handlers:
             (f"{one}/report", self.report, "GET"),
         ]
         return Starlette(
-            routes=[Route(path, _told(handler), methods=[verb]) for path, handler, verb in routes]
+            routes=[
+                Route(path, _with_refusals(handler), methods=[verb])
+                for path, handler, verb in routes
+            ]
         )
 
     # --- the page -------------------------------------------------------------------------
 
     async def page(self, request: Request) -> Response:
         """Return the page; the processes get ready meanwhile."""
-        self.desk.wake()
+        self.controller.wake()
         return _asset("page.html", {"cache-control": "no-cache"})
 
     async def asset(self, request: Request) -> Response:
@@ -96,30 +99,30 @@ class Handlers:
 
     async def about(self, request: Request) -> Response:
         """Return what can be chosen."""
-        limits = self.sessions.limits, self.desk.uploads.limits
+        limits = self.sessions.limits, self.controller.uploads.limits
         return JSONResponse(about(limits[1].max_bytes, limits[0].pictures, __version__))
 
     # --- pictures -------------------------------------------------------------------------
 
     async def upload(self, request: Request) -> Response:
-        """Take a file in, as the whole body of a request, and have it looked at."""
+        """Take a file in, as the whole body of a request, and have it inspected."""
         owner, address = self._owner(request), _address(request)
         name = unquote(request.headers.get("x-file-name", ""))[:300] or "picture"
         session, picture = self._receiver(request)
-        await self.desk.check_room(session)
+        await self.controller.check_room(session)
         size = int(request.headers["content-length"])
-        uploads = self.desk.uploads
+        uploads = self.controller.uploads
         token = await uploads.receive(owner, address, name, size, _chunks(request))
         try:
             if session is not None and picture is not None:
                 self._take_reference(session, picture, owner, token)
                 return _accepted(session, picture)
             with self._visit(session, owner, address) as session:
-                taken = self.desk.make_picture(session, name)
-            path = uploads.take(owner, token, lambda name: taken.folder / harmless(name))
+                taken = self.controller.make_picture(session, name)
+            path = uploads.take(owner, token, lambda name: taken.folder / safe_name(name))
         finally:
             uploads.drop(token)  # if it could not be taken
-        self.desk.look(session, taken, path)
+        self.controller.inspect_file(session, taken, path)
         return _accepted(session, taken)
 
     def _take_reference(self, session: Session, picture: Picture, owner: str, token: str) -> None:
@@ -127,8 +130,8 @@ class Handlers:
         if picture.id not in session.pictures:
             raise SessionError("This picture is no longer here.")
         folder = session.new_folder("reference")
-        path = self.desk.uploads.take(owner, token, lambda name: folder / harmless(name))
-        self.desk.look_at_reference(session, picture, path)
+        path = self.controller.uploads.take(owner, token, lambda name: folder / safe_name(name))
+        self.controller.inspect_reference(session, picture, path)
 
     @contextmanager
     def _visit(self, session: Session | None, owner: str, address: str) -> Iterator[Session]:
@@ -153,7 +156,7 @@ class Handlers:
             raise RefusedError(404, ENDED)
         picture = session.pictures[id] if id else None
         if picture is not None:
-            self.desk.check_ready(picture)
+            self.controller.check_ready(picture)
         return session, picture
 
     async def example(self, request: Request) -> Response:
@@ -161,14 +164,14 @@ class Handlers:
         given = await _json(request)
         owner, token = self._owner(request), given.get("visit")
         session = self.sessions.find(str(token), request.cookies) if token else None
-        await self.desk.check_room(session)
+        await self.controller.check_room(session)
         with self._visit(session, owner, _address(request)) as session:
-            return _accepted(session, self.desk.example(session, str(given.get("example"))))
+            return _accepted(session, self.controller.example(session, str(given.get("example"))))
 
     async def remove(self, request: Request) -> Response:
         """Forget a picture."""
         session, picture = self._picture(request)
-        self.desk.remove(session, picture)
+        self.controller.remove(session, picture)
         return JSONResponse({})
 
     async def end(self, request: Request) -> Response:
@@ -177,12 +180,12 @@ class Handlers:
         await asyncio.to_thread(self.sessions.end, session)
         return JSONResponse({})
 
-    # --- what is told ---------------------------------------------------------------------
+    # --- state and events -----------------------------------------------------------------
 
     async def state(self, request: Request) -> Response:
         """Return all that the page shows."""
-        self.desk.wake()
-        state = events.state_of(self.desk, self._session(request))
+        self.controller.wake()
+        state = events.state_of(self.controller, self._session(request))
         return JSONResponse(state, headers=_PRIVATE)
 
     async def events(self, request: Request) -> Response:
@@ -190,8 +193,8 @@ class Handlers:
         session = self._session(request, asks=False)
         if session.tabs >= self.sessions.limits.tabs:
             raise RefusedError(429, "This visit is open in too many tabs; close some of them.")
-        told = events.stream(self.desk, session)
-        return StreamingResponse(told, media_type="text/event-stream", headers=_PRIVATE)
+        stream = events.stream(self.controller, session)
+        return StreamingResponse(stream, media_type="text/event-stream", headers=_PRIVATE)
 
     async def alive(self, request: Request) -> Response:
         """Hear that a tab in the background is still there."""
@@ -209,12 +212,12 @@ class Handlers:
             raise SessionError("Drop a picture first, or take an example.")
         names = list(dict.fromkeys(names))  # each once, however often it is named
         at = whole_numbers(given.get("at") or [])
-        looking = given.get("looking")
-        box = None if looking is None else whole_numbers(looking, 4)
+        visible = given.get("visible")
+        box = None if visible is None else whole_numbers(visible, 4)
         pictures = [session.pictures[name] for name in names]
-        await self.desk.check_room(session)
+        await self.controller.check_room(session)
         for picture in pictures:
-            self.desk.denoise(session, picture, settings, at, box)
+            self.controller.denoise(session, picture, settings, at, box)
         return JSONResponse({})
 
     async def compare(self, request: Request) -> Response:
@@ -227,13 +230,13 @@ class Handlers:
         if not isinstance(names, list):
             raise SessionError("Choose methods.")
         at = whole_numbers(given.get("at") or [])
-        await self.desk.check_room(session)
-        self.desk.compare(session, picture, list(map(str, names)), settings, at)
+        await self.controller.check_room(session)
+        self.controller.compare(session, picture, list(map(str, names)), settings, at)
         return JSONResponse({})
 
     async def cancel(self, request: Request) -> Response:
         """Stop what runs."""
-        self.desk.cancel(self._session(request))
+        self.controller.cancel(self._session(request))
         return JSONResponse({})
 
     # --- what is shown and taken home -----------------------------------------------------
@@ -241,8 +244,8 @@ class Handlers:
     async def view(self, request: Request) -> Response:
         """Return a slice, or a part of one, as a PNG."""
         session, picture = self._picture(request)
-        wanted = view_request(self.desk, picture, request.query_params)
-        drawn = await self.desk.draw(session, "draw", wanted)
+        wanted = view_request(self.controller, picture, request.query_params)
+        drawn = await self.controller.draw(session, "draw", wanted)
         # Never changes: the numbers of picture and result are in the address.
         kept = {"cache-control": "private, max-age=3600"}
         return Response(drawn, media_type="image/png", headers=kept)
@@ -254,7 +257,7 @@ class Handlers:
             raise RefusedError(404, "There is nothing here.")
         path = picture.result.path
         if picture.info["mosaic"] and "developed" in request.query_params:
-            path = await self.desk.draw(session, "develop", path)
+            path = await self.controller.draw(session, "develop", path)
         return _download(path)
 
     async def report(self, request: Request) -> Response:
@@ -264,9 +267,9 @@ class Handlers:
         if result is None or picture.info is None:
             raise RefusedError(404, "There is nothing here.")
         at = result.at or numbers_in(request.query_params.get("at", ""))
-        given = {"name": picture.name, "info": picture.info, "told": result.told, "at": at}
+        given = {"name": picture.name, "info": picture.info, "details": result.details, "at": at}
         folders = picture.folder, result.folder, picture.reference
-        path = await self.desk.draw(session, "report", given, *folders, result.kind)
+        path = await self.controller.draw(session, "report", given, *folders, result.kind)
         return _download(path)
 
     async def all_results(self, request: Request) -> Response:
@@ -302,7 +305,7 @@ class Handlers:
         return session, picture
 
 
-def _told(handler: Handler) -> Handler:
+def _with_refusals(handler: Handler) -> Handler:
     """Return a handler whose refusals are answers."""
 
     async def answer(request: Request) -> Response:
@@ -317,7 +320,7 @@ def _told(handler: Handler) -> Handler:
             return Response(status_code=400)
         except Exception:
             _LOG.exception("a request failed")
-            return JSONResponse({"error": "This did not work."}, 500)
+            return JSONResponse({"error": "Something went wrong on the server; try again."}, 500)
 
     return answer
 
@@ -336,7 +339,7 @@ async def _chunks(request: Request) -> AsyncIterator[bytes]:
         async for chunk in request.stream():
             yield chunk
     except ClientDisconnect as error:
-        raise RefusedError(400, "The upload was broken off.") from error
+        raise RefusedError(400, "The upload was interrupted; send the file again.") from error
 
 
 async def _json(request: Request) -> dict[str, Any]:
@@ -344,9 +347,9 @@ async def _json(request: Request) -> dict[str, Any]:
     try:
         given = json.loads(await request.body())
     except (ValueError, RecursionError) as error:
-        raise RefusedError(400, "This is no request of this page.") from error
+        raise RefusedError(400, "This request is malformed; reload the page.") from error
     if not isinstance(given, dict):
-        raise RefusedError(400, "This is no request of this page.")
+        raise RefusedError(400, "This request is malformed; reload the page.")
     return given
 
 

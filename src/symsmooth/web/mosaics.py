@@ -32,8 +32,8 @@ def is_mosaic(path: Path) -> bool:
         return is_raw(file)
 
 
-def look(path: Path, folder: Path, max_bytes: int) -> dict[str, Any]:
-    """Look into a raw file: what it is, the noise of its sensor; develop it to be shown."""
+def inspect_file(path: Path, folder: Path, max_bytes: int) -> dict[str, Any]:
+    """Inspect a raw file: what it is, the noise of its sensor; develop it to be shown."""
     with limit_decoded_size(max_bytes):
         image = read_images(path)[0]
     bridge.check_memory(image.pixels)
@@ -45,7 +45,7 @@ def look(path: Path, folder: Path, max_bytes: int) -> dict[str, Any]:
     span = float(info.white - info.black.mean())
     model = find_raw_noise(image)
     words = describe_raw_noise(model, image)
-    noise = bridge.tell_model(model, words, span, (0.0, span))
+    noise = bridge.model_details(model, words, span, (0.0, span))
     height, width = shown.shape[:2]
     found = {
         "description": f"{width}x{height}, {_name(info)}",
@@ -76,7 +76,7 @@ def denoise(
     job = _job(settings, given["sigma"], workers)
     target = folder / f"{path.stem}-denoised.dng"
     with limit_decoded_size(max_bytes):
-        told = bridge.denoise_file(path, target, job, part_of(reporter.progress, 0.0, 0.9))
+        outcome = bridge.denoise_file(path, target, job, part_of(reporter.progress, 0.0, 0.9))
     reporter.progress(0.92, "developing")
     with limit_decoded_size(2 * max_bytes):
         shown = _shown(read_images(target)[0])
@@ -86,7 +86,7 @@ def denoise(
     return drawing.finite({
         "file": target.name,
         "panels": [{"label": title_of(settings), "removed": drawing.removed(before, shown)}],
-        **told,
+        **outcome,
         "noise": given["noise"],
         "histogram": drawing.histogram(shown, _SHOWN),
     })  # fmt: skip

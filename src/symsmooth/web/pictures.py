@@ -17,13 +17,13 @@ _FIRST = 1.0  # second: the same
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a run: files in a folder, and what is told of it."""
+    """What came of a run: files in a folder, and what the page shows of it."""
 
     number: int
     kind: str  # "denoise" or "compare"
     folder: Path
     settings: Settings
-    told: dict[str, Any]  # as JSON, with a list of "panels"
+    details: dict[str, Any]  # as JSON, with a list of "panels"
     at: tuple[int, ...] | None = None  # the slice that was compared; None: all of them
     path: Path | None = None  # what can be taken home
 
@@ -35,7 +35,7 @@ class Picture:
     id: str
     name: str  # as its visitor calls it
     folder: Path  # of its own
-    path: Path | None = None  # of the file, once it was looked at
+    path: Path | None = None  # of the file, once it was inspected
     info: dict[str, Any] | None = None  # what was found in it
     reference: Path | None = None  # folder of the clean picture
     reference_name: str = ""
@@ -44,7 +44,7 @@ class Picture:
     run: Run | None = None
     running: str = ""  # what kind of run it is
     part: dict[str, Any] | None = None  # what is done before the whole ...
-    part_folder: Path | None = None  # ... and where it is, which is not told
+    part_folder: Path | None = None  # ... and where it is, which the page does not learn
     result: Result | None = None
     ended: tuple[str, str] = ("", "")  # how the last thing ended: good, plain or bad; in words
 
@@ -78,7 +78,7 @@ class Picture:
                 "file": None if result.path is None else [
                     result.path.name, result.path.stat().st_size
                 ],
-                **result.told,
+                **result.details,
             },
         }  # fmt: skip
 
@@ -88,19 +88,24 @@ def progress_of(picture: Picture, ahead: Callable[[Run], int]) -> dict[str, Any]
     run = picture.run if picture.run is not None else picture.reading
     if run is None:  # what is finished is kept here until what came of it is, too
         return None
-    looks = run is picture.reading
+    inspecting = run is picture.reading
     if run.stopping:
         return {"state": "stopping", "what": "stopping"}
     if run.seconds is None:
-        return {"state": "waiting", "what": "waiting", "ahead": ahead(run), "looks": looks}
+        return {
+            "state": "waiting",
+            "what": "waiting",
+            "ahead": ahead(run),
+            "inspecting": inspecting,
+        }
     left = None
     if run.fraction > _SOON and run.seconds > _FIRST:
         left = round(run.seconds * (1 - run.fraction) / run.fraction, 1)
     return {
         "state": "running",
-        "what": "looking at the picture" if looks else run.what,
+        "what": "inspecting" if inspecting else run.what,
         "fraction": round(run.fraction, 3),
         "seconds": round(run.seconds, 1),
         "left": left,
-        "looks": looks,
+        "inspecting": inspecting,
     }

@@ -1,4 +1,4 @@
-"""Work that waits for its turn, tells how far it is, and really stops when asked to."""
+"""Work that waits for its turn, reports how far it is, and really stops when asked to."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Runs:
     """
 
     def __init__(self, at_once: int, of_group: int | None = None) -> None:
-        self._most = at_once if of_group is None else max(of_group, 1)
+        self._max_of_group = at_once if of_group is None else max(of_group, 1)
         self._threads = ThreadPoolExecutor(at_once, "symsmooth-run")
         self._queue: list[Run] = []  # at work or waiting
         self._at_work: Counter[str] = Counter()  # of each group
@@ -154,7 +154,7 @@ class Runs:
         """Return what is to be done now."""
         with self._lock:
             for run in self._in_turn():
-                if self._at_work[run.group] < self._most and run.begin():
+                if self._at_work[run.group] < self._max_of_group and run.begin():
                     self._at_work[run.group] += 1
                     self._turns += 1
                     self._last_turn[run.group] = self._turns

@@ -12,15 +12,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from ipaddress import ip_address
 from pathlib import Path
 
-from .crew import Crew
 from .guard import Guard
+from .process_queue import ProcessQueue
 from .sessions import Sessions
 from .uploads import Limits, Uploads
 
-_READERS = 2  # processes that look at pictures
+_READERS = 2  # processes that inspect and draw pictures
 _CONNECTIONS = 1000  # at once
-_SWEEP = 5.0  # seconds between two looks for what is to be forgotten
-_LARGE_BYTES = 8  # times what a picture may unpack to: what looking at it may take
+_SWEEP = 5.0  # seconds between two searches for what is to be forgotten
+_LARGE_BYTES = 8  # times what a picture may unpack to: what inspecting it may take
 
 
 def is_loopback(host: str) -> bool:
@@ -32,7 +32,7 @@ def is_loopback(host: str) -> bool:
 
 
 @contextmanager
-def a_folder() -> Iterator[Path]:
+def temporary_folder() -> Iterator[Path]:
     """Give a folder for the files of all sessions; gone at the end."""
     with tempfile.TemporaryDirectory(prefix="symsmooth-serve-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
@@ -44,12 +44,12 @@ def a_folder() -> Iterator[Path]:
 def serve(
     host: str, port: int, max_bytes: int, workers: int | None, ready: Callable[[str], object]
 ) -> None:
-    """Serve the page until Ctrl-C or SIGTERM; ``ready`` is told its address."""
+    """Serve the page until Ctrl-C or SIGTERM; ``ready`` is called with its address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with ExitStack() as stack:
         stack.enter_context(_ending_on_signals())
         listening = stack.enter_context(socket.create_server((host, port), family=family))
-        folder = stack.enter_context(a_folder())
+        folder = stack.enter_context(temporary_folder())
         sessions = Sessions(folder / "sessions")
         stack.callback(sessions.close)
         uploads = Uploads(folder / "uploads", Limits(max_bytes))
@@ -57,13 +57,13 @@ def serve(
         import uvicorn
 
         from .connections import Connection
-        from .desk import Desk
+        from .controller import Controller
         from .handlers import Handlers
 
-        readers, runners = _crews(stack, folder, max_bytes, workers)
-        desk = Desk(sessions, uploads, readers, runners, workers)
+        readers, runners = _make_queues(stack, folder, max_bytes, workers)
+        controller = Controller(sessions, uploads, readers, runners, workers)
         hosts = frozenset({"127.0.0.1", "localhost", "::1", host}) if is_loopback(host) else None
-        app = Guard(Handlers(desk).app(), hosts, max_bytes)
+        app = Guard(Handlers(controller).app(), hosts, max_bytes)
         stack.enter_context(_sweeping(sessions, uploads, readers, runners))
         name = f"[{host}]" if ":" in host else host
         # Work ends with its process and pages ask again, so there is little to wait for at the end;
@@ -76,19 +76,19 @@ def serve(
         uvicorn.Server(config).run(sockets=[listening])
 
 
-def _crews(
+def _make_queues(
     stack: ExitStack, folder: Path, max_bytes: int, workers: int | None
-) -> tuple[Crew, Crew]:
-    """Return the processes that look at pictures, and those that run methods; end them at the end."""
+) -> tuple[ProcessQueue, ProcessQueue]:
+    """Return the queue for inspecting and drawing pictures, and that for methods; close them at the end."""
     from ..core.parallel import default_workers
-    from .desk import UNPACKED
+    from .controller import UNPACKED
 
     cores = default_workers()
-    looking = min(2**30 + _LARGE_BYTES * UNPACKED * max_bytes, _memory() // 2)
-    readers = Crew(_READERS, looking, "get_ready_to_look", folder / "ready")
+    reader_memory = min(2**30 + _LARGE_BYTES * UNPACKED * max_bytes, _memory() // 2)
+    readers = ProcessQueue(_READERS, reader_memory, "warm_up_reader", folder / "ready")
     stack.callback(readers.close)
     at_once = max(cores // (workers or cores), 1)
-    runners = Crew(at_once, _memory() * 3 // 4, "get_ready_to_run", workers)
+    runners = ProcessQueue(at_once, _memory() * 3 // 4, "warm_up_runner", workers)
     stack.callback(runners.close)
     return readers, runners
 
@@ -101,7 +101,7 @@ def _memory() -> int:
 
 
 @contextmanager
-def _sweeping(*forgetful: Sessions | Uploads | Crew) -> Iterator[None]:
+def _sweeping(*forgetful: Sessions | Uploads | ProcessQueue) -> Iterator[None]:
     """Look now and then for what is to be forgotten."""
     ended = threading.Event()
 

@@ -48,9 +48,9 @@ class Session:
     owner: str  # the cookie
     address: str = ""  # of the network
     pictures: dict[str, Picture] = field(default_factory=dict)
-    here: bool = True  # until it ends
-    seen: float = 0.0  # when something was last asked for
-    alive: float = 0.0  # when a tab last gave a sign of life
+    is_open: bool = True  # until it ends
+    last_request: float = 0.0  # when something was last asked for
+    last_sign: float = 0.0  # when a tab last gave a sign of life
     tabs: int = 0  # open streams
     version: int = 0  # counts changes of what the page shows
     made: int = 0  # folders and pictures made in it
@@ -92,12 +92,12 @@ class Session:
         return place
 
 
-def harmless(name: str) -> str:
+def safe_name(name: str) -> str:
     """Return a name as a file of ours may have it.
 
     Examples
     --------
-    >>> harmless("../../a<b>.tif")
+    >>> safe_name("../../a<b>.tif")
     'a_b_.tif'
     """
     stem, dot, suffix = name.replace("\\", "/").rpartition("/")[2].rpartition(".")
@@ -152,26 +152,26 @@ class Sessions:
             folder = self._folder / token
             folder.mkdir(mode=0o700)
             session = self._sessions[token] = Session(folder, token, owner, address)
-            session.seen = session.alive = self._clock()
+            session.last_request = session.last_sign = self._clock()
         _end(gone)
         return session
 
     def _make_room(self, owner: str, address: str) -> list[Session]:
         """Take visits without an open tab out where a limit is reached; or refuse another one."""
         gone: list[Session] = []
-        for most, counts in (
+        for limit, counts in (
             (self.limits.of_owner, lambda session: session.owner == owner),
             (self.limits.of_address, lambda session: session.address == address),
             (self.limits.sessions, lambda session: True),
         ):
             counted = [session for session in self._sessions.values() if counts(session)]
-            if len(counted) < most:
+            if len(counted) < limit:
                 continue
             absent = [session for session in counted if not session.tabs]
             if not absent:
                 _end(gone)
                 raise SessionError("Too many people are here; please come back later.")
-            gone.append(self._sessions.pop(min(absent, key=lambda each: each.alive).token))
+            gone.append(self._sessions.pop(min(absent, key=lambda each: each.last_sign).token))
         return gone
 
     def find(self, token: str, cookies: Mapping[str, str], *, asks: bool = True) -> Session | None:
@@ -181,9 +181,9 @@ class Sessions:
             session = self._sessions.get(token)
             if session is None or not hmac.compare_digest(session.owner.encode(), owner):
                 return None
-            session.alive = self._clock()
+            session.last_sign = self._clock()
             if asks:
-                session.seen = session.alive
+                session.last_request = session.last_sign
             return session
 
     @contextmanager
@@ -198,7 +198,7 @@ class Sessions:
         finally:
             with self._lock:
                 session.tabs -= 1
-                session.alive = self._clock()
+                session.last_sign = self._clock()
 
     def end(self, session: Session) -> None:
         """Stop what a visit had started, and delete its files."""
@@ -220,9 +220,9 @@ class Sessions:
             shutil.rmtree(place, ignore_errors=True)
 
     def _is_over(self, session: Session, now: float) -> bool:
-        if not session.tabs and now - session.alive > self.limits.absent:
+        if not session.tabs and now - session.last_sign > self.limits.absent:
             return True
-        return now - session.seen > self.limits.idle and not session.working
+        return now - session.last_request > self.limits.idle and not session.working
 
     def close(self) -> None:
         """End all visits."""
@@ -234,7 +234,7 @@ class Sessions:
 
 
 def _leave(session: Session) -> None:
-    session.here = False
+    session.is_open = False
     session.stop()
 
 

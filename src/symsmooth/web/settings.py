@@ -13,7 +13,7 @@ from .errors import SessionError
 Box = tuple[int, int, int, int]  # x, y, width, height
 _STRENGTHS = 0.1, 10.0
 _CHROMA_STRENGTHS = 0.01, 10.0  # or 0: colour stays as it is
-_MOST = 2**31  # of a place in a picture
+_MAX_NUMBER = 2**31  # of a place in a picture
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Settings:
     def of(cls, given: object) -> Settings:
         """Return what the page sends as settings, or say what is wrong."""
         if not isinstance(given, Mapping) or given.keys() - {f.name for f in fields(cls)}:
-            raise SessionError("These settings are not of this page; reload it.")
+            raise SessionError("These settings are not known here; reload the page.")
         read = cls(**given)
         _one_of("method", read.method, BY_NAME)
         _one_of("quality", read.quality, QUALITIES)
@@ -70,12 +70,12 @@ def _check_taste(read: Settings) -> None:
         raise SessionError("Grain must be between 0 and 1.")
 
 
-def whole_numbers(given: object, most: int = 8) -> tuple[int, ...]:
+def whole_numbers(given: object, max_length: int = 8) -> tuple[int, ...]:
     """Return a short list of whole numbers from 0, or say that it is none."""
-    if not isinstance(given, (list, tuple)) or len(given) > most:
+    if not isinstance(given, (list, tuple)) or len(given) > max_length:
         raise SessionError("This place is not in the picture.")
     for each in given:
-        if not isinstance(each, int) or isinstance(each, bool) or not 0 <= each < _MOST:
+        if not isinstance(each, int) or isinstance(each, bool) or not 0 <= each < _MAX_NUMBER:
             raise SessionError("This place is not in the picture.")
     return tuple(given)
 
@@ -95,4 +95,4 @@ def _one_of(name: str, value: object, known: Any) -> None:
 def _is_number(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
-    return abs(value) < math.inf and (isinstance(value, float) or abs(value) < _MOST)
+    return abs(value) < math.inf and (isinstance(value, float) or abs(value) < _MAX_NUMBER)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from .comparing import compare, report
 from .denoising import denoise
-from .looking import (
+from .inspecting import (
     draw,
     example,
-    get_ready_to_look,
-    get_ready_to_run,
-    look,
-    look_at_reference,
+    inspect_file,
+    inspect_reference,
+    warm_up_reader,
+    warm_up_runner,
 )
 from .mosaics import develop
 
@@ -23,9 +23,9 @@ __all__ = [
     "develop",
     "draw",
     "example",
-    "get_ready_to_look",
-    "get_ready_to_run",
-    "look",
-    "look_at_reference",
+    "inspect_file",
+    "inspect_reference",
     "report",
+    "warm_up_reader",
+    "warm_up_runner",
 ]

@@ -87,7 +87,7 @@ class Uploads:
         self._folder, self._clock = folder, clock
         self._folder.chmod(0o700)
         free = shutil.disk_usage(folder).free
-        self._most = min(limits.in_all, free // 2) if max_on_disk is None else max_on_disk
+        self._max_on_disk = min(limits.in_all, free // 2) if max_on_disk is None else max_on_disk
         self._uploads: dict[str, _Upload] = {}
         self._lock = threading.Lock()
 
@@ -101,8 +101,8 @@ class Uploads:
     ) -> str:
         """Write what is sent to disk as it comes; return its token, or raise RefusedError."""
         if size > self.limits.max_bytes:
-            most = f"{self.limits.max_bytes / 2**20:.4g} MB"
-            raise RefusedError(413, f"The file is larger than the {most} allowed here.")
+            limit = f"{self.limits.max_bytes / 2**20:.4g} MB"
+            raise RefusedError(413, f"The file is larger than the {limit} allowed here.")
         on_disk = await asyncio.to_thread(bytes_in, self._folder.parent)
         with self._under_way(owner, address, size, on_disk) as (token, upload):
             path = self._folder / token
@@ -130,7 +130,7 @@ class Uploads:
                 await asyncio.to_thread(target.write, bytes(held))
                 held.clear()
         if so_far < size:
-            raise RefusedError(400, "The upload was broken off.")
+            raise RefusedError(400, "The upload was interrupted; send the file again.")
         await asyncio.to_thread(target.write, bytes(held))
 
     async def _in_time(self, chunks: AsyncIterator[bytes], size: int) -> AsyncIterator[bytes]:
@@ -164,7 +164,7 @@ class Uploads:
             ):
                 raise RefusedError(503, "Too many pictures arrive at the moment; try again soon.")
             reserved = sum(other.size for other in coming)
-            if on_disk + reserved + size > self._most:
+            if on_disk + reserved + size > self._max_on_disk:
                 raise RefusedError(507, _FULL)
             token = secrets.token_urlsafe(24)
             upload = self._uploads[token] = _Upload(owner, address, size)
@@ -202,7 +202,7 @@ class Uploads:
         """Refuse more work for a visit whose files, or all files, take too much of the disk."""
         if bytes_in(visiting) > self.limits.of_visit:
             raise SessionError("Your pictures take too much room; remove some of them.")
-        if bytes_in(self._folder.parent) > self._most:
+        if bytes_in(self._folder.parent) > self._max_on_disk:
             raise SessionError(_FULL)
 
     def drop(self, token: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .desk import Desk
+from .controller import Controller
 from .errors import RefusedError, SessionError
 from .pictures import VIEW, Picture
 from .settings import whole_numbers
@@ -13,7 +13,9 @@ from .settings import whole_numbers
 _NOISE_RANGE = 3.0  # sigmas of what was removed from grey to white
 
 
-def view_request(desk: Desk, picture: Picture, query: Mapping[str, str]) -> dict[str, Any]:
+def view_request(
+    controller: Controller, picture: Picture, query: Mapping[str, str]
+) -> dict[str, Any]:
     """Return what is to be drawn, or refuse what there is not.
 
     The query has ``what`` (noisy, clean, result, removed), ``of`` (the number of the run), ``panel``
@@ -33,7 +35,7 @@ def view_request(desk: Desk, picture: Picture, query: Mapping[str, str]) -> dict
             raise RefusedError(404, "There is nothing here.")
         first = picture.reference / VIEW
     elif what in ("result", "removed"):
-        folder = desk.folder_of(picture, _number(query.get("of", "")))
+        folder = controller.folder_of(picture, _number(query.get("of", "")))
         if folder is None:
             raise RefusedError(404, "There is nothing here.")
         result = folder / f"result-{_number(query.get('panel', '0'))}.npy"
@@ -53,7 +55,7 @@ def _level(picture: Picture) -> float:
     """Return the level of the noise as it is shown: of a mosaic, in what was developed from it."""
     assert picture.info is not None
     if picture.info["mosaic"] and picture.result is not None:
-        return float(picture.result.told["panels"][0]["removed"])
+        return float(picture.result.details["panels"][0]["removed"])
     return float(picture.info["noise"]["level"])
 
 

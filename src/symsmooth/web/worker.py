@@ -1,8 +1,8 @@
-"""The body of a process of ``workers``: does what it is told to, within its memory, until nobody asks.
+"""The body of a process of ``workers``: does what it is asked to, within its memory, until nobody asks.
 
 It hears ("call", number, work, arguments) and ("stop", number) on its standard input, and answers
 (number, kind, ...) on its standard output: "done" and "failed" at the end, before that whatever the
-work tells.  When its input ends, so does it: it never outlives the server.
+work reports.  When its input ends, so does it: it never outlives the server.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from contextlib import suppress
 from typing import Any, BinaryIO
 
 from ..core.parallel import Cancelled
+from ..core.user_warnings import UnitsWarning
 
-_TELL = 0.05  # seconds between two news of progress
+_INTERVAL = 0.05  # seconds between two messages about progress
 
 
 class Reporter:
-    """How work tells how far it is, and learns that it is to stop."""
+    """How work reports how far it is, and learns that it is to stop."""
 
-    def __init__(self, number: int, say: Any, stopped: set[int]) -> None:
-        self._number, self._say, self._stopped = number, say, stopped
+    def __init__(self, number: int, send: Any, stopped: set[int]) -> None:
+        self._number, self._send, self._stopped = number, send, stopped
         self._start = time.perf_counter()
         self._last = 0.0
         self._what = ""
@@ -40,17 +41,17 @@ class Reporter:
         return time.perf_counter() - self._start
 
     def progress(self, fraction: float, what: str) -> None:
-        """Tell how far all of the work is, 0 to 1; end it, with Cancelled, if it is to stop."""
+        """Report how far all of the work is, 0 to 1; end it, with Cancelled, if it is to stop."""
         if self._number in self._stopped:
             raise Cancelled(f"stopped during {what}")
         now = time.perf_counter()
-        if what != self._what or now - self._last > _TELL:
+        if what != self._what or now - self._last > _INTERVAL:
             self._what, self._last = what, now
             self.send("progress", fraction, what)
 
-    def send(self, kind: str, *news: Any) -> None:
-        """Tell something else."""
-        self._say(self._number, kind, *news)
+    def send(self, kind: str, *message: Any) -> None:
+        """Send another kind of message."""
+        self._send(self._number, kind, *message)
 
 
 def find_work(name: str) -> Any:
@@ -62,9 +63,9 @@ def find_work(name: str) -> Any:
 def main(memory: int) -> None:
     """Work until nobody asks."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when it ends
-    warnings.filterwarnings("ignore", "sigma .* is very small", UserWarning)  # told on the page
+    warnings.simplefilter("ignore", UnitsWarning)  # the page says so itself
     incoming = sys.stdin.buffer
-    said: BinaryIO = os.fdopen(os.dup(1), "wb")
+    outgoing: BinaryIO = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
     calls: queue.SimpleQueue[tuple[int, str, tuple[Any, ...]]] = queue.SimpleQueue()
     stopped: set[int] = set()
@@ -81,10 +82,10 @@ def main(memory: int) -> None:
             else:
                 calls.put((number, *rest))
 
-    def say(*words: Any) -> None:
+    def send(*message: Any) -> None:
         with lock:
-            pickle.dump(words, said)
-            said.flush()
+            pickle.dump(message, outgoing)
+            outgoing.flush()
 
     threading.Thread(target=listen, daemon=True).start()
     while True:
@@ -92,14 +93,14 @@ def main(memory: int) -> None:
         try:
             function = find_work(work)
             limit_memory(memory)  # libraries that are loaded for it do not count
-            say(number, "done", function(*arguments, Reporter(number, say, stopped)))
+            send(number, "done", function(*arguments, Reporter(number, send, stopped)))
         except Cancelled as error:
-            say(number, "failed", "Cancelled", str(error), "")
+            send(number, "failed", "cancelled", str(error), "")
         except (ValueError, TypeError, OSError, MemoryError) as error:
             text = str(error) or "There is not enough memory for this."
-            say(number, "failed", "told", text, "")
+            send(number, "failed", "expected", text, "")
         except Exception as error:
-            say(number, "failed", "other", type(error).__name__, traceback.format_exc())
+            send(number, "failed", "unexpected", type(error).__name__, traceback.format_exc())
 
 
 def limit_memory(more: int) -> None:
@@ -111,7 +112,7 @@ def limit_memory(more: int) -> None:
     with suppress(OSError, ValueError):
         pages = int(open("/proc/self/statm").read().split()[0])  # noqa: SIM115
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        most = pages * resource.getpagesize() + more
+        limit = pages * resource.getpagesize() + more
         if hard != resource.RLIM_INFINITY:
-            most = min(most, hard)
-        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+            limit = min(limit, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))

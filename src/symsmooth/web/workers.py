@@ -23,7 +23,7 @@ from typing import Any
 from ..core.parallel import Cancelled
 from .errors import SessionError
 
-_TICK = 0.05  # seconds between two looks at whether the work is to stop
+_TICK = 0.05  # seconds between two checks whether the work is to stop
 _REST = 600.0  # seconds without work after which the processes are given up until somebody comes
 _PATIENCE = 1.0  # seconds in which it stops by itself once asked to
 _START = "import sys; sys.path[:] = {path!r}; from symsmooth.web.worker import main; main({memory})"
@@ -47,7 +47,7 @@ class Worker:
             stdout=subprocess.PIPE,
             process_group=0 if os.name == "posix" else None,  # Ctrl-C is for the server alone
         )
-        self._news: queue.SimpleQueue[tuple[Any, ...] | None] = queue.SimpleQueue()
+        self._messages: queue.SimpleQueue[tuple[Any, ...] | None] = queue.SimpleQueue()
         self._number = 0
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -55,13 +55,13 @@ class Worker:
         assert self._process.stdout is not None
         with self._process.stdout as incoming, suppress(EOFError, OSError, pickle.UnpicklingError):
             while True:
-                self._news.put(pickle.load(incoming))
-        self._news.put(None)
+                self._messages.put(pickle.load(incoming))
+        self._messages.put(None)
 
-    def _say(self, *words: Any) -> None:
+    def _send(self, *message: Any) -> None:
         assert self._process.stdin is not None
-        with suppress(OSError):  # it has died: told by the end of what comes from it
-            pickle.dump(words, self._process.stdin)
+        with suppress(OSError):  # it has died: its messages end
+            pickle.dump(message, self._process.stdin)
             self._process.stdin.flush()
 
     def kill(self) -> None:
@@ -95,7 +95,7 @@ class Worker:
         seconds : float or None
             How long it may take.
         on_message : function or None
-            Told what the work tells.
+            Called with what the work reports.
         stopping : function
             Whether the work is to end.
 
@@ -112,10 +112,10 @@ class Worker:
         start = time.monotonic()
         end = None if seconds is None else start + seconds
         last = None  # until when it may stop by itself
-        self._say("call", self._number, work, arguments)
+        self._send("call", self._number, work, arguments)
         while True:
             try:
-                news = self._news.get(timeout=_TICK)
+                news = self._messages.get(timeout=_TICK)
             except queue.Empty:
                 news = ()
             if news is None:
@@ -134,7 +134,7 @@ class Worker:
             now = time.monotonic()
             if last is None and stopping():
                 last = now + _PATIENCE
-                self._say("stop", self._number)
+                self._send("stop", self._number)
             if last is not None and now > last:
                 self.kill()
                 raise Cancelled("stopped")
@@ -147,10 +147,10 @@ class Worker:
 
 
 def _raise(kind: str, text: str, trace: str) -> None:
-    """Raise what a worker told of."""
-    if kind == "Cancelled":
+    """Raise what a worker reported."""
+    if kind == "cancelled":
         raise Cancelled(text)
-    if kind == "told":
+    if kind == "expected":
         raise WorkError(text)
     _LOG.error("work failed\n%s", trace)
     raise RuntimeError(text)
@@ -268,7 +268,7 @@ class Workers:
             self._give_back(worker)  # it died while it had nothing to do
 
     def close(self) -> None:
-        """Kill them all; whoever waits for one is told that it was stopped."""
+        """Kill them all; whoever waits for one gets Cancelled."""
         with self._change:
             self._closed = True
             workers, self._idle = [*self._all], []

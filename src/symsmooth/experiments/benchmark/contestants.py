@@ -100,5 +100,5 @@ def warm_up(contestant: Contestant, scene: Scene, workers: int) -> None:
     """Let libraries load and tables be made, on a corner of a scene: its kind of pixels matters."""
     corner = (slice(_WARM_UP), slice(_WARM_UP))
     small = Scene(scene.noisy[corner], scene.clean[corner], scene.peak, scene.sigma)
-    with suppress(Exception):  # what is wrong is told when it is measured
+    with suppress(Exception):  # what is wrong is reported when it is measured
         _run_once(contestant, small, True, workers)

@@ -33,7 +33,7 @@ class Peer:
     name: str  # on the command line
     label: str  # in tables
     needs: tuple[str, ...]  # modules, or filters of ffmpeg after "filter:"
-    package: str  # whose version is told
+    package: str  # whose version is reported
     run: Run
 
     @property
@@ -130,18 +130,18 @@ def _eight_bit(noisy: Array) -> Array:
 
 @cache
 def _ffmpeg_filters() -> frozenset[str]:
-    told = subprocess.run(
+    ended = subprocess.run(
         ["ffmpeg", "-hide_banner", "-filters"], capture_output=True, text=True, check=False
     )
     return frozenset(
-        words[1] for line in told.stdout.splitlines() if len(words := line.split()) > 2
+        words[1] for line in ended.stdout.splitlines() if len(words := line.split()) > 2
     )
 
 
 @cache
 def _ffmpeg_version() -> str:
-    told = subprocess.run(["ffmpeg", "-version"], capture_output=True, text=True, check=False)
-    return " ".join(told.stdout.split()[:3:2])
+    ended = subprocess.run(["ffmpeg", "-version"], capture_output=True, text=True, check=False)
+    return " ".join(ended.stdout.split()[:3:2])
 
 
 _SK, _CV, _FF = "scikit-image", "OpenCV", "ffmpeg"

@@ -21,10 +21,10 @@ from .tables import to_csv, to_json, to_markdown
 from .trials import plan_trials
 from .worker import Measurement, Worker
 
-Tell = Callable[[str, Tally], object]
+Report = Callable[[str, Tally], object]
 
 
-def run_benchmark(asked: Benchmark, tell: Tell = lambda text, tally: None) -> Findings:
+def run_benchmark(asked: Benchmark, report: Report = lambda text, tally: None) -> Findings:
     """Measure and write ``benchmark.md``, ``.csv`` and ``.json`` into the folder that is asked for.
 
     Finished measurements are kept in ``cells`` there; the same call goes on where another stopped.
@@ -37,7 +37,7 @@ def run_benchmark(asked: Benchmark, tell: Tell = lambda text, tally: None) -> Fi
         store.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"{asked.out}: cannot be made: {error.strerror}") from error
-    _measure(findings, plan, store, tell)
+    _measure(findings, plan, store, report)
     findings.facts = _facts(asked, time.monotonic() - start, load)
     for ending, text in (
         ("md", to_markdown(findings)), ("csv", to_csv(findings)), ("json", to_json(findings)),
@@ -58,12 +58,12 @@ def plan_measurements(asked: Benchmark, sets: Sequence[PictureSet]) -> list[Meas
     ]
 
 
-def _measure(findings: Findings, plan: list[Measurement], store: Store, tell: Tell) -> None:
+def _measure(findings: Findings, plan: list[Measurement], store: Store, report: Report) -> None:
     keys = [key_of(measurement) for measurement in plan]
     known = {key: store.load(key) for key in keys}
     todo = sum(result is None for result in known.values())
     tally = Tally(todo, float(todo), len(plan) - todo)
-    tell("", tally)
+    report("", tally)
     worker = Worker()
     try:
         for key, measurement in zip(keys, plan, strict=True):
@@ -72,7 +72,7 @@ def _measure(findings: Findings, plan: list[Measurement], store: Store, tell: Te
                 answer = worker.measure(measurement)
                 tally.done += 1
                 tally.paid += 1.0
-                tell(describe(measurement), tally)
+                report(describe(measurement), tally)
                 if isinstance(answer, str):
                     findings.failures.append(f"{describe(measurement)}: {answer}")
                     continue
@@ -86,9 +86,9 @@ def _measure(findings: Findings, plan: list[Measurement], store: Store, tell: Te
 def describe(measurement: Measurement) -> str:
     """Return a measurement in a few words."""
     trial = measurement.trial
-    told = "noise known" if measurement.known else "blind"
+    mode = "noise known" if measurement.known else "blind"
     return (
-        f"{measurement.contestant.label}, {trial.group}/{trial.source.name}, {trial.noise}, {told}"
+        f"{measurement.contestant.label}, {trial.group}/{trial.source.name}, {trial.noise}, {mode}"
     )
 
 
@@ -98,14 +98,14 @@ def key_of(measurement: Measurement) -> str:
     measured_by = [_own_digest()]
     if contestant.peer:
         measured_by.append(PEERS[contestant.peer].version)
-    if not contestant.peer or not measurement.known:  # a peer that is told nothing gets our level
+    if not contestant.peer or not measurement.known:  # a peer that knows nothing gets our level
         measured_by.append(code_digest())
-    told = [
+    depends_on = [
         [_file_digest(path) for path in trial.files], str(trial.noise), trial.seed, trial.grey,
         contestant.method, dict(contestant.options), contestant.peer, measurement.known,
         measurement.workers, measurement.repeats, measured_by,
     ]  # fmt: skip
-    text = json.dumps(told, sort_keys=True, default=str)
+    text = json.dumps(depends_on, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
@@ -143,17 +143,17 @@ def _load_average() -> str:
 
 def _facts(asked: Benchmark, seconds: float, load: str) -> dict[str, str]:
     """Return what a reader must know to believe the numbers."""
-    told = provenance(asked.command, 1, seconds)
+    origin = provenance(asked.command, 1, seconds)
     peers = {PEERS[c.peer].version for c in asked.contestants if c.peer}
     repeats = "once" if asked.repeats == 1 else f"{asked.repeats} times, the shortest counts"
     quiet = f"; load of the machine at the start {load}" if load else ""
     facts = {
         "Pictures": f"**{asked.label}**" if asked.label else "",
-        "Date": told.date,
-        "symsmooth": f"{told.version}{f', commit {told.commit}' if told.commit else ''}",
-        "Command": told.command,
-        "Versions": ", ".join([told.packages, *sorted(peers - set(told.packages.split(", ")))]),
-        "Machine": told.machine,
+        "Date": origin.date,
+        "symsmooth": f"{origin.version}{f', commit {origin.commit}' if origin.commit else ''}",
+        "Command": origin.command,
+        "Versions": ", ".join([origin.packages, *sorted(peers - set(origin.packages.split(", ")))]),
+        "Machine": origin.machine,
         "Time": f"{asked.workers} thread{'s' * (asked.workers > 1)}, one picture after another in a "
         f"process of its own, each {repeats}{quiet}",
     }

@@ -65,8 +65,8 @@ def tables(findings: Findings) -> list[Table]:
 def _table(caption: str, rows: list[Row], modes: Sequence[bool]) -> Table:
     head = ["method"]
     for known in modes:
-        told = "known" if known else "blind"
-        head += [f"PSNR, {told}", f"SSIM, {told}", f"seconds, {told}"]
+        mode = "known" if known else "blind"
+        head += [f"PSNR, {mode}", f"SSIM, {mode}", f"seconds, {mode}"]
     head += ["worst picture (gain)"] + ["noise found, blind"] * (False in modes)
     by_label: dict[str, dict[bool, list[Row]]] = {}
     for row in rows:

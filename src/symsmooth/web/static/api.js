@@ -2,10 +2,10 @@
 
 async function answer(response) {
   const text = await response.text();
-  let told = {};
-  try { told = JSON.parse(text); } catch { /* not ours */ }
-  if (!response.ok) throw Object.assign(new Error(told.error ?? `The server answered ${response.status}.`), { status: response.status });
-  return told;
+  let data = {};
+  try { data = JSON.parse(text); } catch { /* not ours */ }
+  if (!response.ok) throw Object.assign(new Error(data.error ?? `The server answered ${response.status}.`), { status: response.status });
+  return data;
 }
 
 async function ask(path, method = "GET", body) {
@@ -41,29 +41,29 @@ export const api = {
   report: (visit, picture, slice) => at(visit, `/${picture}/report?at=${slice.join(".")}`),
   view: (visit, picture, wanted) => at(visit, `/${picture}/view?${new URLSearchParams(wanted)}`),
 
-  /** Send one file as the body of a request; `told` hears the fraction that is sent. */
-  upload: (visit, file, cleanOf, told) => new Promise((resolve, reject) => {
+  /** Send one file as the body of a request; `onProgress` gets the fraction that is sent. */
+  upload: (visit, file, cleanOf, onProgress) => new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("POST", "/api/pictures");
     request.setRequestHeader("content-type", "application/octet-stream");
     request.setRequestHeader("x-file-name", encodeURIComponent(file.name));
     if (visit) request.setRequestHeader("x-visit", visit);
     if (cleanOf) request.setRequestHeader("x-clean-of", cleanOf);
-    request.upload.onprogress = (event) => told(event.loaded / Math.max(event.total, 1));
+    request.upload.onprogress = (event) => onProgress(event.loaded / Math.max(event.total, 1));
     request.onload = () => answer(new Response(request.responseText, { status: request.status })).then(resolve, reject);
     request.onerror = () => reject(new Error(`${file.name} could not be sent; is the server still running?`));
     request.send(file);
   }),
 };
 
-/** Hear what happens in a visit while the page is seen; in the background say now and then that it is there. */
+/** Receive what happens in a visit while the page is visible; in the background say now and then that it is there. */
 export class Listener {
   #source = null;
   #timer = null;
 
-  constructor(visit, heard) {
+  constructor(visit, onEvent) {
     this.visit = visit;
-    this.heard = heard;
+    this.onEvent = onEvent;
     document.addEventListener("visibilitychange", this.#change);
     this.#change();
   }
@@ -78,7 +78,7 @@ export class Listener {
     }
     this.#source = new EventSource(at(this.visit, "/events"));
     for (const kind of ["state", "progress", "gone"]) {
-      this.#source.addEventListener(kind, (event) => this.heard(kind, JSON.parse(event.data)));
+      this.#source.addEventListener(kind, (event) => this.onEvent(kind, JSON.parse(event.data)));
     }
   };
 

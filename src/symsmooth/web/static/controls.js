@@ -52,17 +52,17 @@ export class Controls {
       parts.strength, parts.taste, parts.third, parts.channels), parts.go, parts.why);
   }
 
-  /** A slider for a setting; null is told in words, and stands where the strength does. */
+  /** A slider for a setting; null is shown in words, and stands where the strength does. */
   #slider(name, label, [min, max], [low, high]) {
     const id = name.replace("_", "-");
-    const told = h("output", { for: id });
-    const input = h("input", { id, type: "range", min: String(min), max: String(max), step: "0.05", oninput: () => { told.value = Number(input.value).toFixed(2); }, onchange: () => { this.set({ [name]: Number(input.value) }); this.acts.changed(); } });
-    const made = h("div", { class: "field" }, h("div", { class: "between" }, h("label", { for: id }, label), told), input,
+    const readout = h("output", { for: id });
+    const input = h("input", { id, type: "range", min: String(min), max: String(max), step: "0.05", oninput: () => { readout.value = Number(input.value).toFixed(2); }, onchange: () => { this.set({ [name]: Number(input.value) }); this.acts.changed(); } });
+    const made = h("div", { class: "field" }, h("div", { class: "between" }, h("label", { for: id }, label), readout), input,
       h("div", { class: "between note" }, h("span", {}, low), h("span", {}, high)));
-    made.tell = () => {
+    made.update = () => {
       const value = this.settings[name];
       input.value = value ?? this.settings.strength;
-      told.value = value === null ? "as strength" : value.toFixed(2);
+      readout.value = value === null ? "as strength" : value.toFixed(2);
     };
     return made;
   }
@@ -73,7 +73,7 @@ export class Controls {
     const made = h("fieldset", { id: name, class: "choice" }, h("legend", {}, legend),
       h("div", { class: "segments" }, Object.entries(options).map(([value, [title]]) => h("label", {},
         h("input", { type: "radio", name, value, onchange: () => { chosen(value); } }), h("span", {}, title)))), note);
-    made.tell = (value) => {
+    made.update = (value) => {
       for (const input of made.querySelectorAll("input")) input.checked = input.value === value;
       note.textContent = options[value]?.[1] ?? "";
       note.hidden = !note.textContent;
@@ -145,7 +145,7 @@ export class Controls {
     const comparing = this.mode === "compare" && !mosaic;
     const method = this.about.methods.find((each) => each.name === (mosaic ? START.method : settings.method));
     const chosen = this.about.methods.filter((each) => (comparing ? this.methods.has(each.name) : each === method));
-    parts.tabs.tell(this.mode);
+    parts.tabs.update(this.mode);
     parts.tabs.hidden = mosaic;
     parts.mosaic.hidden = !mosaic;
     parts.one.hidden = comparing || mosaic;
@@ -153,9 +153,9 @@ export class Controls {
     parts.many.hidden = parts.clean.hidden = !comparing;
     parts.method.value = settings.method;
     parts.methodAbout.textContent = method.about;
-    parts.quality.tell(settings.quality);
+    parts.quality.update(settings.quality);
     parts.quality.hidden = !chosen.some((each) => each.quality);
-    parts.noise.tell(settings.noise);
+    parts.noise.update(settings.noise);
     const knows = chosen.some((each) => each.noise);
     for (const input of parts.noise.querySelectorAll("input")) input.disabled = !knows && !["auto", "white"].includes(input.value);
     parts.levelRow.hidden = mosaic || settings.noise !== "white";
@@ -163,16 +163,16 @@ export class Controls {
     parts.box.hidden = mosaic || settings.noise !== "box";
     this.boxInputs.forEach((input, n) => { input.value = settings.box?.[n] ?? ""; });
     this.boxNote.textContent = this.#boxTold();
-    for (const slider of [parts.strength, parts.chroma, parts.grain]) slider.tell();
+    for (const slider of [parts.strength, parts.chroma, parts.grain]) slider.update();
     parts.taste.hidden = !chosen.some((each) => each.strength);
     parts.chroma.hidden = mosaic || !(this.picture?.info?.channels > 1);
     parts.channels.hidden = !this.picture?.info?.apart || comparing;
-    parts.channels.tell(settings.channels);
+    parts.channels.update(settings.channels);
     const count = this.methods.size;
     parts.start.textContent = comparing ? `Compare ${count} method${count === 1 ? "" : "s"}` : this.#isDone ? "Denoise again" : "Denoise";
     parts.start.classList.toggle("primary", !this.#isDone);
-    const [least, most] = this.about.compare;
-    parts.start.disabled = !this.picture?.info || (comparing && (count < least || count > most)) || (!mosaic && settings.noise === "box" && !this.#boxIsGood());
+    const [min, max] = this.about.compare;
+    parts.start.disabled = !this.picture?.info || (comparing && (count < min || count > max)) || (!mosaic && settings.noise === "box" && !this.#boxIsGood());
   }
 
   #boxIsGood() {
@@ -202,7 +202,7 @@ export class Controls {
       this.parts.thirdChoice = this.#choice("third", "Stack", Object.fromEntries(possible.map((name) => [name, this.about.thirds[name]])), (third) => this.set({ third }));
       this.parts.third.replaceChildren(...(possible.length > 1 ? [this.parts.thirdChoice] : []));
     }
-    this.parts.thirdChoice?.tell(possible.includes(this.settings.third) ? this.settings.third : possible[0]);
+    this.parts.thirdChoice?.update(possible.includes(this.settings.third) ? this.settings.third : possible[0]);
     this.parts.third.hidden = this.mode === "compare";
   }
 
@@ -211,6 +211,6 @@ export class Controls {
     this.parts.clean.replaceChildren(
       h("span", { class: "label" }, "Clean picture, if known"),
       h("button", { type: "button", disabled: !picture?.info, onclick: () => this.acts.clean() }, name ? "Choose another" : "Choose a file"),
-      h("p", { class: error ? "note bad" : "note" }, error || (name ? `${name}: PSNR and SSIM are told.` : "Without it no PSNR and SSIM.")));
+      h("p", { class: error ? "note bad" : "note" }, error || (name ? `${name}: PSNR and SSIM are shown.` : "Without it there is no PSNR or SSIM.")));
   }
 }

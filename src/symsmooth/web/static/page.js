@@ -2,7 +2,7 @@
 import { api, Listener } from "./api.js";
 import { Controls } from "./controls.js";
 import { $, h } from "./dom.js";
-import { filesTable, foundIn, statusOf, why } from "./told.js";
+import { filesTable, foundIn, statusOf, why } from "./details.js";
 import { Viewer } from "./viewer.js";
 
 const about = await api.about();
@@ -63,18 +63,18 @@ function begin(visit) {
   page.listener = new Listener(visit, hear);
 }
 
-function hear(kind, told) {
+function hear(kind, data) {
   if (kind === "gone") {
     page.listener?.close();
     history.replaceState(null, "", "/");
     Object.assign(page, { visit: null, state: null, chosen: null, error: "This visit has ended; its pictures are deleted." });
   } else if (kind === "progress") {
-    page.state.progress = told;
+    page.state.progress = data;
     return renderProgress();
   } else {
-    page.state = told;
+    page.state = data;
     if (!picture()) choose(decodeURIComponent(location.hash.slice(1)), false);
-    if (!picture()) choose(told.pictures.at(-1)?.id ?? null, false);
+    if (!picture()) choose(data.pictures.at(-1)?.id ?? null, false);
   }
   render();
 }
@@ -97,9 +97,9 @@ async function take(files) {
       continue;
     }
     try {
-      const told = (fraction) => { page.sending = { name: file.name, fraction }; renderProgress(); };
-      told(0);
-      const { visit, picture: id } = await api.upload(page.visit, file, null, told);
+      const onProgress = (fraction) => { page.sending = { name: file.name, fraction }; renderProgress(); };
+      onProgress(0);
+      const { visit, picture: id } = await api.upload(page.visit, file, null, onProgress);
       begin(visit);
       await known(id);
       choose(id, false);
@@ -111,7 +111,7 @@ async function take(files) {
   render();
 }
 
-/** Wait until the state tells of a picture. */
+/** Wait until the state has a picture. */
 async function known(id) {
   for (let n = 0; n < 50 && !page.state?.pictures.some((each) => each.id === id); n++) await new Promise((resolve) => setTimeout(resolve, 40));
 }
@@ -172,7 +172,7 @@ function sure(button, what) {
 function run(ids = [page.chosen]) {
   if (matchMedia("(max-width: 60rem)").matches) scrollTo({ top: 0 });
   mark(false);
-  return act(() => api.denoise(page.visit, { pictures: ids, at: slice(), looking: viewer.seen, settings: controls.given }));
+  return act(() => api.denoise(page.visit, { pictures: ids, at: slice(), visible: viewer.visible, settings: controls.given }));
 }
 
 function mark(on) {
@@ -180,7 +180,7 @@ function mark(on) {
   page.hint = on ? "Drag over a part of the picture that is nothing but noise; Escape ends this." : "";
   renderProgress();
   viewer.mark(on ? (box) => { controls.set({ box, noise: "box" }); mark(false); } : null);
-  if (on && matchMedia("(max-width: 60rem)").matches) $("#look").scrollIntoView();
+  if (on && matchMedia("(max-width: 60rem)").matches) $("#viewer").scrollIntoView();
 }
 
 // --- what is shown --------------------------------------------------------------------------
@@ -250,17 +250,17 @@ function renderSlices(others, fixed) {
   if (root.dataset.key !== key) {
     root.dataset.key = key;
     root.replaceChildren(...long.map(({ name, size, n }) => {
-      const told = h("output", {});
+      const readout = h("output", {});
       const input = h("input", { type: "range", min: "0", max: String(size - 1), step: "1", disabled: fixed, "aria-label": `${name}, ${size} slices`, oninput: () => {
         const at = [...slice()];
         at[n] = Number(input.value);
         page.at[page.chosen] = at;
-        told.value = `${at[n] + 1} of ${size}`;
+        readout.value = `${at[n] + 1} of ${size}`;
         clearTimeout(page.slicing);
         page.slicing = setTimeout(render, 60);
       } });
       input.dataset.axis = n;
-      return h("label", { class: "slice" }, h("span", {}, name), input, told);
+      return h("label", { class: "slice" }, h("span", {}, name), input, readout);
     }));
   }
   for (const input of root.querySelectorAll("input")) {
@@ -276,7 +276,7 @@ function renderProgress() {
   const list = page.state?.pictures ?? [];
   const busy = list.map((each) => progress(each.id)).filter(Boolean);
   statusOf($("#status"), { page, shown, busy, progress: shown && progress(shown.id), slice: slice(), cancel: () => act(() => api.cancel(page.visit)), retry: (kind) => controls.set({ noise: kind }) });
-  const running = busy.filter((each) => !each.looks);
+  const running = busy.filter((each) => !each.inspecting);
   const first = running.find((each) => each.fraction);
   document.title = first ? `${Math.round(100 * first.fraction)} % · symsmooth` : shown ? `${shown.name} · symsmooth` : "symsmooth";
   filesTable($("#files"), { page, list, progress, choose, remove: (id) => act(() => api.remove(page.visit, id)), runAll: () => run(list.filter((each) => each.info).map((each) => each.id)), zip: page.visit && api.zip(page.visit) });
@@ -288,7 +288,7 @@ function render() {
   const unread = shown && !shown.info && shown.ended[0] === "bad"; // there is nothing to set
   document.body.dataset.state = unread ? "unread" : list.length ? "here" : "empty";
   $("#start").hidden = Boolean(list.length);
-  $("#look").hidden = !shown?.info;
+  $("#viewer").hidden = !shown?.info;
   controls.show(shown);
   foundIn($("#panel .found"), shown);
   why($("#why"), shown);

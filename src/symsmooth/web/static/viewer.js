@@ -14,9 +14,9 @@ export class Viewer {
   #marking = null; // called with the box once it is drawn
   #timer = null;
 
-  constructor(root, scaleTold) {
+  constructor(root, onScale) {
     this.root = root;
-    this.scaleTold = scaleTold;
+    this.onScale = onScale;
     this.size = [1, 1];
     this.box = null;
     new ResizeObserver(() => this.#place()).observe(root);
@@ -83,7 +83,7 @@ export class Viewer {
     }
   }
 
-  // --- where one looks ----------------------------------------------------------------------
+  // --- what is visible ----------------------------------------------------------------------
 
   get #frame() {
     const box = this.#lenses[0]?.frame.getBoundingClientRect();
@@ -133,13 +133,13 @@ export class Viewer {
         Object.assign(box.style, { left: `${left + x * scale}px`, top: `${top + y * scale}px`, width: `${w * scale}px`, height: `${hh * scale}px` });
       }
     }
-    this.scaleTold(scale * devicePixelRatio);
+    this.onScale(scale * devicePixelRatio);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#sharpen(), 200);
   }
 
-  /** x, y, width and height of what is seen, in pixels of the picture. */
-  get seen() {
+  /** x, y, width and height of what is visible, in pixels of the picture. */
+  get visible() {
     const scale = this.scale;
     const [left, top] = this.#offset(scale);
     const [width, height] = this.#frame;
@@ -148,10 +148,10 @@ export class Viewer {
     return [x, y, clamp(Math.ceil(width / scale) + 1, 1, this.size[0] - x), clamp(Math.ceil(height / scale) + 1, 1, this.size[1] - y)];
   }
 
-  /** Ask for what is seen in full where the whole is shown with fewer pixels than it has. */
+  /** Ask for what is visible in full where the whole is shown with fewer pixels than it has. */
   #sharpen() {
     const factor = Math.ceil(Math.sqrt((this.size[0] * this.size[1]) / MAX_SHOWN));
-    const wanted = factor > 1 && this.scale * devicePixelRatio > 1 / factor ? this.seen : null;
+    const wanted = factor > 1 && this.scale * devicePixelRatio > 1 / factor ? this.visible : null;
     for (const layer of this.#lenses.flatMap((lens) => lens.layers)) {
       if (!wanted) { layer.detail.hidden = true; layer.detailed = null; continue; }
       const key = wanted.join(".");
@@ -301,6 +301,4 @@ export class Viewer {
     this.zoomBy(apart(now, other) / Math.max(apart(before, other), 1), ...middle);
     this.moveBy((now[0] - before[0]) / 2, (now[1] - before[1]) / 2);
   }
-
-  get looking() { return [this.#view.zoom, this.#view.x, this.#view.y].map((n) => n.toFixed(3)).join(" "); }
 }

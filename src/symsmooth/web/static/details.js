@@ -1,4 +1,4 @@
-// What the page tells of pictures: what was found, how far a run is, what came of it, and why.
+// What the page shows of pictures: what was found, how far a run is, what came of it, and why.
 import { api } from "./api.js";
 import { histogram, lines } from "./charts.js";
 import { bytes, h, seconds, short } from "./dom.js";
@@ -34,7 +34,7 @@ export function why(root, picture) {
   if (root.dataset.key === key) return;
   root.dataset.key = key;
   if (!noise) return root.replaceChildren();
-  const coarse = noise.kind === "correlated"; // told in channels that have nothing in common
+  const coarse = noise.kind === "correlated"; // given in channels that have nothing in common
   const names = coarse ? ["brightness", "hue", "tint"] : picture.info.apart ? ["channel 1", "channel 2", "channel 3"] : ["red", "green", "blue"];
   const was = root.querySelector("details")?.open ?? false;
   const { tone, quality, ...others } = picture.result?.parameters ?? {};
@@ -46,14 +46,14 @@ export function why(root, picture) {
     noise.confidence === null || noise.confidence === undefined ? null : h("p", { class: "note" }, `Confidence ${Math.round(100 * noise.confidence)} %.`),
     lines(noise.levels, "pixel value", "Noise level", names),
     lines(noise.spectrum, "cycles a pixel", coarse ? "Noise by frequency" : "Noise by frequency: the same at all", names, !coarse),
-    picture.result?.check ? h("p", {}, `Looked at after: ${picture.result.check}.`) : null,
+    picture.result?.check ? h("p", {}, `Checked afterwards: ${picture.result.check}.`) : null,
     tone ? h("p", {}, `Noise darkens the shadows of pictures with a tone curve; ${Math.round(100 * tone)} % of that was put right.`) : null,
     parameters.length ? h("p", { class: "note" }, parameters.map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? short(value) : value}`).join(", ").replace(/^./, (first) => first.toUpperCase())) : null));
 }
 
 /** One line and one bar: what happens, or how it ended.  What is there stays there while just numbers change. */
 export function statusOf(root, { page, shown, busy, progress, slice, cancel, retry }) {
-  const running = busy.filter((each) => !each.looks);
+  const running = busy.filter((each) => !each.inspecting);
   const now = progress ?? running[0] ?? busy[0] ?? null;
   const sends = page.sending !== null;
   const key = JSON.stringify([page.error, page.hint, sends, Boolean(now), running.length > 0, shown?.id, shown?.ended, shown?.result?.number, slice]);
@@ -70,7 +70,7 @@ export function statusOf(root, { page, shown, busy, progress, slice, cancel, ret
   const of = running.length > 1 ? `${running.length} pictures to do. ` : "";
   const [text, made] = root.querySelector(".bar").children;
   text.textContent = sends ? `Sending ${page.sending.name}` : of + words(now);
-  const fraction = sends ? page.sending.fraction : now.state === "running" && !now.looks ? now.fraction : null;
+  const fraction = sends ? page.sending.fraction : now.state === "running" && !now.inspecting ? now.fraction : null;
   if (fraction === null) made.removeAttribute("value");
   else made.value = fraction;
   const button = root.querySelector("#cancel");
@@ -79,25 +79,16 @@ export function statusOf(root, { page, shown, busy, progress, slice, cancel, ret
 
 function words(now) {
   if (now.state === "stopping") return "Stopping";
-  if (now.looks) return "Looking at the picture";
+  if (now.inspecting) return "Inspecting the picture";
   if (now.state === "waiting") return now.ahead ? `Waiting: ${now.ahead} run${now.ahead > 1 ? "s" : ""} before yours` : "Starting";
-  const what = doing(now.what);
+  const what = now.what[0].toUpperCase() + now.what.slice(1);
   const left = now.left === null ? "" : `, about ${seconds(now.left)} left`;
   return `${what}: ${Math.round(100 * now.fraction)} %${left}`;
 }
 
-const STEPS = new Set(["reading", "finding the noise", "writing", "developing", "drawing"]);
-
-/** What is done, without the names that methods have for their steps: "slice 2 of 9: estimates". */
-function doing(what) {
-  const [, before = "", step] = what.match(/^(?:(.+): )?([^:]*)$/) ?? [null, "", what];
-  const words = before || (STEPS.has(step) ? step : "denoising");
-  return `${words[0].toUpperCase()}${words.slice(1)}`;
-}
-
 const bar = () => h("div", { class: "bar" }, h("span"), h("progress", { max: "1", "aria-label": "Progress" }));
 
-const note = (kind, ...text) => h("p", { class: `told ${kind}`, role: kind === "bad" ? "alert" : null }, ...text);
+const note = (kind, ...text) => h("p", { class: `message ${kind}`, role: kind === "bad" ? "alert" : null }, ...text);
 
 function ending({ ended: [kind, text], result, info }, retry) {
   if (kind === "bad") return [note("bad", text)];
@@ -152,7 +143,7 @@ export function filesTable(root, { page, list, progress, choose, remove, runAll,
   list.forEach((each, n) => {
     const cell = root.querySelectorAll(".state")[n];
     const now = progress(each.id);
-    cell.textContent = now ? (now.state === "running" && !now.looks ? `${Math.round(100 * now.fraction)} %` : words(now)) : stateOf(each);
+    cell.textContent = now ? (now.state === "running" && !now.inspecting ? `${Math.round(100 * now.fraction)} %` : words(now)) : stateOf(each);
     cell.classList.toggle("bad", !now && each.ended[0] === "bad");
   });
 }

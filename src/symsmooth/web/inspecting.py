@@ -1,4 +1,4 @@
-"""Looking at a file that was dropped: what it is, its noise, and what is shown of it."""
+"""Inspecting a file that was dropped: what it is, its noise, and what is shown of it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _MANY_AXES = (
 )  # formats that can hold channels as pictures of their own
 
 
-def look(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -> dict[str, Any]:
-    """Look into a file that was dropped: what it is, its noise; write what is shown of it."""
+def inspect_file(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -> dict[str, Any]:
+    """Inspect a file that was dropped: what it is, its noise; write what is shown of it."""
     if mosaics.is_mosaic(path):
-        return mosaics.look(path, folder, max_bytes)
+        return mosaics.inspect_file(path, folder, max_bytes)
     with limit_decoded_size(max_bytes):
         images = bridge.read_file(path)
     image = images[0]
@@ -43,7 +43,7 @@ def look(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -> dict[s
     path = _named_as_it_is(path, image.format)
     ranges = drawing.ranges_of(pixels, len(others))
     model, level = bridge.noise_of_file(image)
-    noise = bridge.tell_noise(model, image, ranges["all"], given=False, assumed=False)
+    noise = bridge.noise_details(model, image, ranges["all"], given=False, assumed=False)
     np.save(folder / VIEW, pixels)
     info = {
         "description": bridge.describe(image),
@@ -66,7 +66,7 @@ def look(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -> dict[s
     return {"path": path, "info": drawing.finite(info)}
 
 
-def look_at_reference(
+def inspect_reference(
     path: Path, folder: Path, max_bytes: int, reporter: Reporter
 ) -> dict[str, Any]:
     """Make sure that the picture without noise can be read and is as large as the noisy one."""
@@ -80,12 +80,12 @@ def look_at_reference(
 
 
 def example(name: str, folder: Path, max_bytes: int, reporter: Reporter) -> dict[str, Any]:
-    """Write an example, and look at it as if it had been dropped."""
+    """Write an example, and inspect it as if it had been dropped."""
     clean_folder = folder / "clean"
     clean_folder.mkdir()
     noisy, clean = write_example(name, folder, clean_folder)
-    found = look(noisy, folder, max_bytes, reporter)
-    look_at_reference(clean, folder, max_bytes, reporter)
+    found = inspect_file(noisy, folder, max_bytes, reporter)
+    inspect_reference(clean, folder, max_bytes, reporter)
     return {**found, "reference": clean_folder, "reference_name": clean.name}
 
 
@@ -94,15 +94,15 @@ def draw(wanted: dict[str, Any], reporter: Reporter) -> bytes:
     return drawing.draw_view(wanted)
 
 
-def get_ready_to_look(folder: Path, reporter: Reporter) -> None:
-    """Load what looking at a picture takes."""
+def warm_up_reader(folder: Path, reporter: Reporter) -> None:
+    """Load what inspecting a picture takes."""
     with TemporaryDirectory(dir=folder) as name:
         path = Path(name) / "noise.tif"
         write_image(path, np.random.default_rng(0).normal(100.0, 20.0, (64, 64)).astype("f4"))
-        look(path, Path(name), 2**20, reporter)
+        inspect_file(path, Path(name), 2**20, reporter)
 
 
-def get_ready_to_run(workers: int | None, reporter: Reporter) -> None:
+def warm_up_runner(workers: int | None, reporter: Reporter) -> None:
     """Load what the default method takes."""
     bridge.warm_up(workers)
 

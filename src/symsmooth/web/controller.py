@@ -1,6 +1,6 @@
-"""What is done for visitors: pictures are looked at, run through methods, and followed until they are done.
+"""What is done for visitors: pictures are inspected, run through methods, and followed until they are done.
 
-All of it happens on the server's event loop; the work itself is in the processes of two crews.
+All of it happens on the server's event loop; the work itself is in the processes of two queues.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from typing import Any
 
 from ..core.parallel import Cancelled
 from .catalogue import BY_NAME, EXAMPLES, MAX_METHODS, MIN_METHODS
-from .crew import Crew
 from .errors import SessionError
 from .pictures import Picture, Result
+from .process_queue import ProcessQueue
 from .runs import Run
-from .sessions import Session, Sessions, harmless
+from .sessions import Session, Sessions, safe_name
 from .settings import Settings
 from .uploads import Uploads
 
 UNPACKED = 4  # times the upload limit is what pixels may take in memory
-SECONDS = 20.0  # that looking at a file may take ...
+SECONDS = 20.0  # that inspecting a file may take ...
 _BYTES = 1e6  # ... and a second more for so many bytes
 _RUN_SECONDS = 3600.0  # that a run may take: others wait for their turns
 _VIEW_SECONDS = 30.0  # that drawing what is shown may take
 _REPORT_SECONDS = 120.0  # that a report, or developing a raw file, may take
-_TICK = 0.04  # seconds between two looks at a run
+_TICK = 0.04  # seconds between two checks of a run
 _LOG = logging.getLogger(__name__)
 
 
-class Desk:
+class Controller:
     """What the controls do, for every visitor.
 
     Parameters
     ----------
     sessions, uploads
         Whose files are whose.
-    readers, runners : Crew
-        Who looks at pictures, and who runs methods.
+    readers, runners : ProcessQueue
+        What inspects and draws pictures, and what runs methods.
     workers : int or None
         Threads of a run.
     """
@@ -52,8 +52,8 @@ class Desk:
         self,
         sessions: Sessions,
         uploads: Uploads,
-        readers: Crew,
-        runners: Crew,
+        readers: ProcessQueue,
+        runners: ProcessQueue,
         workers: int | None,
     ) -> None:
         self.sessions, self.uploads = sessions, uploads
@@ -79,16 +79,16 @@ class Desk:
     def make_picture(self, session: Session, name: str) -> Picture:
         """Make room for a picture."""
         if len(session.pictures) >= self.sessions.limits.pictures:
-            most = self.sessions.limits.pictures
-            raise SessionError(f"There may be {most} pictures at a time; remove some of them.")
+            limit = self.sessions.limits.pictures
+            raise SessionError(f"There may be {limit} pictures at a time; remove some of them.")
         folder = session.new_folder("picture")
         id = f"p{folder.name.rpartition('-')[2]}"
-        picture = session.pictures[id] = Picture(id, harmless(name), folder)
+        picture = session.pictures[id] = Picture(id, safe_name(name), folder)
         return picture
 
-    def look(self, session: Session, picture: Picture, path: Path) -> None:
-        """Have a file of a picture's folder looked at."""
-        self._read(session, picture, "look", path, picture.folder)
+    def inspect_file(self, session: Session, picture: Picture, path: Path) -> None:
+        """Have a file in a picture's folder inspected."""
+        self._read(session, picture, "inspect_file", path, picture.folder)
 
     def example(self, session: Session, name: str) -> Picture:
         """Take an example, and what it was before noise came."""
@@ -99,7 +99,7 @@ class Desk:
         return picture
 
     def _read(self, session: Session, picture: Picture, work: str, *given: Any) -> None:
-        """Have a picture looked at and keep what is found."""
+        """Have a picture inspected and keep what is found."""
         size = given[0].stat().st_size if isinstance(given[0], Path) else 0
         run = picture.reading = self.readers.submit(
             work, *given, self.max_pixels,
@@ -118,10 +118,10 @@ class Desk:
 
         self._follow(session, picture, run, keep, fail)
 
-    def look_at_reference(self, session: Session, picture: Picture, path: Path) -> None:
-        """Have the picture without noise looked at, whose folder is its own."""
+    def inspect_reference(self, session: Session, picture: Picture, path: Path) -> None:
+        """Have the picture without noise inspected; it has a folder of its own."""
         run = self.readers.submit(
-            "look_at_reference", path, picture.folder, self.max_pixels,
+            "inspect_reference", path, picture.folder, self.max_pixels,
             group=session.group, seconds=SECONDS + path.stat().st_size / _BYTES,
         )  # fmt: skip
         picture.reading, picture.reference_error, before = run, "", picture.ended
@@ -141,12 +141,12 @@ class Desk:
     # --- runs -----------------------------------------------------------------------------
 
     def denoise(
-        self, session: Session, picture: Picture, settings: Settings, at: Any, looking: Any
+        self, session: Session, picture: Picture, settings: Settings, at: Any, visible: Any
     ) -> None:
-        """Run a method, on what one looks at and then on the whole."""
+        """Run a method, on the part that is on the screen and then on the whole."""
         info = self.check_ready(picture)
         folder = session.new_folder("run")
-        given = {"at": at, "looking": looking, "sigma": info["noise"]["sigma"]}
+        given = {"at": at, "visible": visible, "sigma": info["noise"]["sigma"]}
         given["noise"] = info["noise"]
         self._run(session, picture, "denoise", folder, settings, None, picture.path, given, folder)
 
@@ -176,7 +176,7 @@ class Desk:
         number = session.number()
 
         def on_part(part: dict[str, Any]) -> None:  # in a thread
-            if picture.run is run and session.here:
+            if picture.run is run and session.is_open:
                 picture.part_folder, picture.part = folder, {**part, "number": number}
                 session.changed()
 
@@ -186,11 +186,11 @@ class Desk:
         )  # fmt: skip
         session.changed()
 
-        def keep(told: dict[str, Any]) -> None:
-            name = told.pop("file", None)
+        def keep(details: dict[str, Any]) -> None:
+            name = details.pop("file", None)
             old, picture.part = picture.result, None
             picture.result = Result(
-                number, kind, folder, settings, told, at, None if name is None else folder / name
+                number, kind, folder, settings, details, at, None if name is None else folder / name
             )
             self._forget(None if old is None else old.folder)
 
@@ -213,7 +213,7 @@ class Desk:
         return None
 
     def cancel(self, session: Session) -> None:
-        """Stop what runs; pictures that are looked at are not runs."""
+        """Stop what runs; inspecting a picture is not a run."""
         for picture in session.pictures.values():
             if picture.run is not None:
                 picture.run.stop()
@@ -254,12 +254,12 @@ class Desk:
         self, session: Session, picture: Picture, run: Run,
         keep: Callable[[Any], None], fail: Callable[[], None],
     ) -> None:  # fmt: skip
-        """Wait for a run and tell how it ended."""
+        """Wait for a run and note how it ended."""
 
         async def follow() -> None:
             while not run.finished:
                 await asyncio.sleep(_TICK)
-            is_last = session.here and run in (picture.reading, picture.run)
+            is_last = session.is_open and run in (picture.reading, picture.run)
             try:
                 made = run.outcome()
             except Cancelled:
@@ -302,5 +302,5 @@ def message(error: BaseException, session: Session) -> str:
         _LOG.error("work failed", exc_info=error)
         return f"This did not work: {error or type(error).__name__}. Try another method."
     text = str(error) or "There is not enough memory for this."
-    told = re.sub(re.escape(f"{session.folder}{os.sep}") + r"[\w-]+[/\\]", "", text)
-    return told if told.endswith((".", "!", "?")) else f"{told}."
+    shown = re.sub(re.escape(f"{session.folder}{os.sep}") + r"[\w-]+[/\\]", "", text)
+    return shown if shown.endswith((".", "!", "?")) else f"{shown}."

@@ -11,7 +11,7 @@ from .workers import Workers
 TASKS = "symsmooth.web.tasks:"  # where work is found
 
 
-class Crew:
+class ProcessQueue:
     """A queue, and as many processes as are served from it at once.
 
     Parameters
@@ -36,7 +36,7 @@ class Crew:
         seconds: float | None = None,
         on_part: Callable[[dict[str, Any]], object] = lambda part: None,
     ) -> Run:
-        """Queue a function of ``tasks``; it may tell of a part of the picture that is done."""
+        """Queue a function of ``tasks``; it may report a part of the picture that is done."""
 
         def do(run: Run) -> Any:
             def on_message(kind: str, *news: Any) -> None:

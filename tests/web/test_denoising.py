@@ -1,0 +1,75 @@
+"""A file is denoised: the part on the screen first, then all of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tifffile
+
+from symsmooth.io import read_image, write_image
+from symsmooth.web import tasks
+from symsmooth.web.denoising import PART
+from symsmooth.web.settings import Settings
+from symsmooth.web.worker import Reporter
+
+LIMIT = 10**7
+rng = np.random.default_rng(0)
+
+
+def reporter() -> Reporter:
+    return Reporter(1, lambda *message: None, set())
+
+
+def asked(**given: Any) -> dict[str, Any]:
+    return Settings.of({"quality": "preview", **given}).as_json()
+
+
+def denoise_visible(path: Path, into: Path, visible: Any, **settings: Any) -> list[Any]:
+    """What is reported while a picture is denoised."""
+    messages: list[Any] = []
+    watching = Reporter(1, lambda number, *message: messages.append(message), set())
+    into.mkdir()
+    found = tasks.inspect_file(path, path.parent, LIMIT, reporter())
+    at = tuple(found["info"]["middle"])
+    place = {"at": at, "visible": visible, "sigma": found["info"]["noise"]["sigma"]}
+    tasks.denoise(path, place, into, asked(**settings), 1, LIMIT, watching)
+    return messages
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_what_is_on_the_screen_is_done_first(tmp_path: Path, channels: int) -> None:
+    path, into = tmp_path / "a.png", tmp_path / "run"
+    shape = (300, 300, 3) if channels == 3 else (300, 300)
+    write_image(path, np.clip(rng.normal(120, 20, shape), 0, 255).astype(np.uint8))
+    messages = denoise_visible(path, into, (40, 50, 90, 80))
+    (part,) = [message[1] for message in messages if message[0] == "part"]
+    assert part == {"box": [40, 50, 90, 80], "at": (), "panel": PART}
+    done = np.load(into / f"result-{PART}.npy")
+    assert done.shape[:2] == (80, 90)
+    whole = np.load(into / "result-0.npy")[50:130, 40:130].astype(float)
+    assert np.abs(done - whole).mean() < 4  # it is much like what comes after
+    fractions = [message[1] for message in messages if message[0] == "progress"]
+    assert fractions == sorted(fractions)
+
+
+def test_volumes_and_small_pictures_are_done_at_once(tmp_path: Path) -> None:
+    small = tmp_path / "small.npy"
+    np.save(small, rng.normal(100, 20, (48, 48)))
+    messages = denoise_visible(small, tmp_path / "run", (0, 0, 48, 48))
+    assert not [message for message in messages if message[0] == "part"]
+    volume = tmp_path / "volume.tif"
+    stack = rng.normal(100, 20, (4, 48, 48)).astype("f4")
+    tifffile.imwrite(volume, stack, imagej=True, metadata={"axes": "ZYX"})
+    messages = denoise_visible(volume, tmp_path / "run2", (0, 0, 16, 16))
+    assert not [message for message in messages if message[0] == "part"]
+
+
+def test_a_packed_volume_keeps_both_of_its_endings(tmp_path: Path) -> None:
+    pytest.importorskip("nibabel")
+    path = tmp_path / "head.nii.gz"
+    write_image(path, rng.normal(100, 20, (3, 32, 32)).astype("f4"))
+    denoise_visible(path, tmp_path / "run", None)
+    assert read_image(tmp_path / "run" / "head-denoised.nii.gz").format == "NIFTI.GZ"

@@ -1,0 +1,70 @@
+"""Slices, boxes, channels and differences, drawn as PNG files."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from symsmooth.web import drawing, tasks
+from symsmooth.web.worker import Reporter
+
+rng = np.random.default_rng(0)
+
+
+def reporter() -> Reporter:
+    return Reporter(1, lambda *message: None, set())
+
+
+def view(first: Path, **more: Any) -> np.ndarray[Any, Any]:
+    """What is drawn, as pixels."""
+    wanted = {"first": first, "second": None, "at": (), "box": None, "channel": None,
+              "channels": 1, "low": 0.0, "high": 255.0, **more}  # fmt: skip
+    with Image.open(io.BytesIO(tasks.draw(wanted, reporter()))) as opened:
+        return np.asarray(opened)
+
+
+def test_a_view_is_a_slice_a_box_a_channel_or_a_difference(tmp_path: Path) -> None:
+    pixels = rng.integers(0, 256, (3, 20, 24, 3), np.uint8)
+    first, second = tmp_path / "first.npy", tmp_path / "second.npy"
+    np.save(first, pixels)
+    np.save(second, pixels // 2)
+    of_colour: dict[str, Any] = {"channels": 3, "at": (1,)}
+    np.testing.assert_array_equal(view(first, **of_colour), pixels[1])
+    np.testing.assert_array_equal(view(first, **of_colour, box=(4, 2, 8, 6)), pixels[1, 2:8, 4:12])
+    np.testing.assert_array_equal(view(first, **of_colour, channel=2), pixels[1, ..., 2])
+    removed = view(first, **of_colour, second=second, low=-255.0)
+    expected = (pixels[1] - pixels[1] // 2 + 255.0) / 2
+    assert np.abs(removed - expected).max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"at": (3,)}, "no such slice"), ({"at": ()}, "no such slice"),
+        ({"at": (0, 0)}, "no such slice"), ({"box": (0, 0, 5)}, "no such part"),
+        ({"box": (99, 0, 5, 5)}, "no such part"), ({"channel": 3}, "no such channel"),
+    ],
+)  # fmt: skip
+def test_views_there_are_not_are_refused(
+    tmp_path: Path, more: dict[str, Any], message: str
+) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.zeros((3, 20, 24, 3), np.uint8))
+    with pytest.raises(ValueError, match=message):
+        view(path, **{"channels": 3, "at": (0,), **more})
+
+
+def test_large_pictures_are_drawn_in_small() -> None:
+    assert drawing.reduction(2048, 2048) == 1
+    assert drawing.reduction(2049, 2048) == 2
+    assert drawing.reduction(20_000, 10_000) == 7
+
+
+def test_numbers_are_those_that_json_knows() -> None:
+    given = {"a": np.float32(1.5), "b": [np.nan, np.inf, (np.int64(3), "x")], "c": None}
+    assert drawing.finite(given) == {"a": 1.5, "b": [None, None, [3, "x"]], "c": None}
