@@ -25,7 +25,7 @@ from symsmooth.noise import Correlated, PoissonGaussian, Uneven, White
 from ..fakes import use_methods
 
 Run = Callable[..., Any]
-BOTH = "give it alone or with noise='gaussian', not with noise='correlated'"
+BOTH = "give it alone or with Gaussian noise, not with correlated noise"
 PREVIEW = ("--quality", "preview")
 
 

@@ -133,6 +133,7 @@ def test_json_is_one_object_a_file(run: Run, picture: Path) -> None:
         "dtype": "uint8",
         "parameters": {"n_clusters": 5, "fidelity": 0.5},
         "warnings": [],
+        "warning_codes": [],
         "check": None,
     }
 

@@ -41,6 +41,7 @@ def test_floats_are_not_rounded_and_are_the_result(tmp_path: Path, end: str) -> 
     assert len(np.unique(made)) > 500
     whole = told(run(tmp_path / "in.tif", "-o", tmp_path / "whole.tif", *FAST))
     assert any("write --dtype float32" in warning for warning in whole["warnings"])
+    assert whole["warning_codes"] == ["rounding"]
     rounded = read_image(tmp_path / "whole.tif").pixels
     assert np.abs(made - rounded).max() < 0.5 + 1e-3
 

@@ -139,8 +139,8 @@ def test_nothing_is_opened_for_what_was_said() -> None:
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"sigma": 5.0, "noise": "correlated"}, "not with noise='correlated'"),
-        ({"sigma": 5.0, "noise": White(5.0)}, "not with noise='...'"),
+        ({"sigma": 5.0, "noise": "correlated"}, "not with correlated noise"),
+        ({"sigma": 5.0, "noise": White(5.0)}, "not with another model of noise"),
         ({"sigma": 5.0, "region": (0, 0, 20, 20)}, "without sigma and noise"),
         ({"noise": "gaussian", "region": (0, 0, 20, 20)}, "without sigma and noise"),
         ({"noise": "pink"}, "noise must be one of auto"),

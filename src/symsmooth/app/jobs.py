@@ -151,6 +151,7 @@ class Outcome:
             "seconds": round(self.seconds, 3),
             "parameters": dict(self.parameters),
             "warnings": list(map(str, self.warnings)),
+            "warning_codes": [warning.code for warning in self.warnings],
             "check": None if self.check is None else vars(self.check),
         }
 

@@ -104,9 +104,10 @@ def denoise(
     grain : float
         Share of the removed luminance noise that is put back, 0 to 1.
     tone : {"auto", "srgb", "linear"}
-        Noise that was added before a tone curve darkens the mean of noisy pixels, most in the shadows.
-        "srgb": pixels are gamma-encoded, and where what was removed is skewed as the curve makes it, that
-        bias is removed too; "linear": never; "auto": "srgb" for 8-bit colour, else "linear".
+        Whether shadows that noise has darkened are brightened again.  Noise that was added before a tone
+        curve makes the mean of noisy pixels too dark.  "srgb": pixels are gamma-encoded, and where what
+        was removed is skewed as the curve makes it, that bias is removed too; "linear": never; "auto":
+        "srgb" for 8-bit colour, else "linear".
     channel_axis : int, None or "auto"
         Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
         says, else none.

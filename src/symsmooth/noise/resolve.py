@@ -151,8 +151,8 @@ def check_one_noise(sigma: object, noise: object, region: Region | None = None) 
         )
     if sigma is not None and not (is_auto or (isinstance(noise, str) and noise == "gaussian")):
         raise ValueError(
-            "sigma says that noise is Gaussian of a known level; give it alone or with "
-            f"noise='gaussian', not with noise={noise if isinstance(noise, str) else '...'!r}"
+            "sigma says that noise is Gaussian of a known level; give it alone or with Gaussian noise, "
+            f"not with {f'{noise} noise' if isinstance(noise, str) else 'another model of noise'}"
         )
 
 
