@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import numbers
+from collections.abc import Sequence
 
 import numpy as np
 import scipy.special
@@ -23,6 +24,9 @@ from ..core.user_warnings import UnitsWarning, warn_user
 NATURAL_SPREAD = 56.0  # standard deviation of a natural picture, in grey levels of 256, about
 _SIDE = 5  # side of the patches
 _MOST_PATCHES = 24_000
+_MANY = 2**20  # patches: of more, some are drawn as candidates before those to avoid are found
+_ASKED = 2**18  # pixels: where there are more, about so many are asked whether any are cut off
+_CANDIDATES = 4 * _MOST_PATCHES  # of which some are avoided
 _CONFIDENCE = 0.9  # a patch of pure noise is called flat with this probability
 _KEPT_VARIANCE = 0.94  # what that choice leaves of the variance of pure noise (simulated, 5 x 5)
 _ROUNDS = 5
@@ -168,39 +172,49 @@ def sample_patches(picture: Picture, channel: int) -> Array:
     plane = picture.noisy[..., channel]
     sides = min(_SIDE, plane.shape[-2]), min(_SIDE, plane.shape[-1])
     windows = np.lib.stride_tricks.sliding_window_view(plane, sides, axis=(-2, -1))
-    picks = np.arange(int(np.prod(windows.shape[:-2])))
+    number, rng = int(np.prod(windows.shape[:-2])), np.random.default_rng(0)
+    picks = np.arange(number) if number <= _MANY else rng.choice(number, _CANDIDATES, replace=False)
     if picture.mask is not None:
-        picks = _without(picture.mask, sides, 1, picks)
-    clipped = find_clipped(plane)
-    if clipped is not None:
-        picks = _without(clipped, sides, _FEWEST, picks)
+        missing = np.lib.stride_tricks.sliding_window_view(picture.mask, sides, axis=(-2, -1))
+        picks = _without(missing, [True], 1, picks)
+    picks = _without(windows, clipped_values(plane), _FEWEST, picks)
     if picks.size > _MOST_PATCHES:
-        picks = np.random.default_rng(0).choice(picks, _MOST_PATCHES, replace=False)
+        picks = rng.choice(picks, _MOST_PATCHES, replace=False)
     at = np.unravel_index(np.sort(picks), windows.shape[:-2])
     return windows[at].astype(np.float64)
 
 
-def find_clipped(plane: Float) -> Array | None:
-    """Return where pixels are cut off at the least or the largest value; None if nowhere."""
-    found = []
-    for end, next_to_it in ((plane.min(), np.min), (plane.max(), np.max)):
-        at_end = plane == end
+def thinned(plane: Float) -> Float:
+    """Return the pixels of a plane (..., y, x), or every so many-th of a large one."""
+    step = int(np.ceil(np.sqrt(plane.size / _ASKED)))
+    return np.ascontiguousarray(plane[..., ::step, ::step])
+
+
+def clipped_values(plane: Float) -> list[np.float32]:
+    """Return the least and the largest value of a plane (..., y, x), if pixels are cut off there."""
+    found, pixels = [], thinned(plane)
+    for end, next_to_it in ((pixels.min(), np.min), (pixels.max(), np.max)):
+        at_end = pixels == end
         number = np.count_nonzero(at_end)
-        if not _CLIPPED * plane.size < number < plane.size:
+        if not _CLIPPED * pixels.size < number < pixels.size:
             continue
-        next_value = next_to_it(plane[~at_end])
-        if number > _PILED_UP * np.count_nonzero(plane == next_value):
-            found.append(at_end)
-    return np.logical_or.reduce(found) if found else None
+        next_value = next_to_it(pixels[~at_end])
+        if number > _PILED_UP * np.count_nonzero(pixels == next_value):
+            found.append(end)
+    return found
 
 
-def _without(unwanted: Array, sides: tuple[int, int], fewest: int, picks: Array) -> Array:
-    """Keep the patches that have no unwanted pixel, if they are not too few."""
-    for axis, side in zip((-2, -1), sides, strict=True):  # whether any of so many in a row is
-        n = unwanted.shape[axis] - side + 1
-        shifted = (unwanted.take(range(k, k + n), axis) for k in range(side))
-        unwanted = functools.reduce(np.logical_or, shifted)
-    kept = picks[~unwanted.ravel()[picks]]
+def has_any(pixels: Array, values: Sequence[object]) -> Array:
+    """Return where pixels have one of these values."""
+    return functools.reduce(np.logical_or, [pixels == value for value in values])
+
+
+def _without(windows: Array, values: Sequence[object], fewest: int, picks: Array) -> Array:
+    """Keep those of some windows (..., y, x) that have none of these values, if they are not too few."""
+    if not values:
+        return picks
+    at = np.unravel_index(picks, windows.shape[:-2])
+    kept = picks[~has_any(windows[at], values).any(axis=(-2, -1))]
     return kept if kept.size >= fewest else picks
 
 

@@ -18,7 +18,7 @@ import scipy.ndimage
 
 from ..core.channels import decorrelate, mix
 from ..core.image import Array, Float, Picture
-from .level import find_clipped
+from .level import clipped_values, has_any
 
 SIDE = 8  # of the DCT blocks, pixels
 _STRIDE = 4  # between blocks, pixels
@@ -86,12 +86,10 @@ class Regions:
 def measure(picture: Picture, transform: Float) -> Regions:
     """Measure the regions of a picture (a sample of them if it is large), channels transformed."""
     tiny = np.float32(_TINY * picture.step**2 + 1e-14)
-    clipped = _find_clipped(picture)
+    values = [clipped_values(each) for each in np.moveaxis(picture.noisy, -1, 0)]
     found = [
-        _measure_plane(
-            mix(plane, transform), valid, None if clipped is None else clipped[box], tiny
-        )
-        for plane, valid, box in _planes(picture)
+        _measure_plane(mix(plane, transform), valid, _any_clipped(plane, values), tiny)
+        for plane, valid in _planes(picture)
     ]
     if not found:
         n_channels = picture.noisy.shape[-1]
@@ -107,13 +105,11 @@ def measure(picture: Picture, transform: Float) -> Regions:
     )
 
 
-def _find_clipped(picture: Picture) -> Array | None:
-    """Return where any channel is cut off, (slices, y, x); None if nowhere."""
-    channels = np.moveaxis(picture.noisy, -1, 0)
-    found = [each for each in map(find_clipped, channels) if each is not None]
-    if not found:
-        return None
-    return np.logical_or.reduce(found).reshape(-1, *picture.noisy.shape[-3:-1])
+def _any_clipped(plane: Float, values: list[list[np.float32]]) -> Array | None:
+    """Return where any channel of (y, x, channels) is cut off, at values of its own; None if nowhere."""
+    channels = zip(np.moveaxis(plane, -1, 0), values, strict=True)
+    found = [has_any(channel, own) for channel, own in channels if own]
+    return np.logical_or.reduce(found) if found else None
 
 
 def _measure_plane(
@@ -175,14 +171,8 @@ def _over_regions(values: Float) -> Float:
     return values.reshape(-1, *values.shape[2:]).astype(np.float32)
 
 
-Box = tuple[int, slice, slice]
-
-
-def _planes(picture: Picture) -> list[tuple[Float, Array | None, Box]]:
-    """Return (y, x, channels) planes, their valid pixels, and where they are.
-
-    All of them, or sixteen windows of a large picture.
-    """
+def _planes(picture: Picture) -> list[tuple[Float, Array | None]]:
+    """Return (y, x, channels) planes and their valid pixels: all, or sixteen windows of a large picture."""
     slices = picture.noisy.reshape(-1, *picture.noisy.shape[-3:])
     valid = None if picture.mask is None else ~picture.mask.reshape(slices.shape[:-1])
     chosen = range(0, len(slices), -(-len(slices) // 4))
@@ -198,7 +188,7 @@ def _planes(picture: Picture) -> list[tuple[Float, Array | None, Box]]:
         for y in _starts(height, side)
         for x in _starts(width, side)
     ]
-    return [(slices[box], None if valid is None else valid[box], box) for box in boxes]
+    return [(slices[box], None if valid is None else valid[box]) for box in boxes]
 
 
 def _starts(size: int, side: int) -> list[int]:

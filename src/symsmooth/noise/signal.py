@@ -19,7 +19,7 @@ import scipy.special
 from ..core.image import Array, Float, Picture
 from ..core.parallel import Pool
 from .finding import Found
-from .level import patch_variance, sample_patches
+from .level import patch_variance, sample_patches, thinned
 
 _GROUPS = 12  # of patches, by brightness
 _ROUNDS, _SETTLED = 30, 1e-4  # of the robust fit, unless it moves by less
@@ -173,7 +173,7 @@ def fit_signal_dependence(
     found: list[Growth] = []
     for channel in range(picture.noisy.shape[-1]):
         patches = samples[channel] if samples else sample_patches(picture, channel)
-        darkest = float(np.quantile(picture.noisy[..., channel], _DARKEST))
+        darkest = float(np.quantile(thinned(picture.noisy[..., channel]), _DARKEST))
         own = _fit_channel(patches, zero, darkest)
         if own is None or (only_sure and not own.is_sure(_VETO)):
             return None
