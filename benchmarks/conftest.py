@@ -6,8 +6,9 @@ from typing import Any
 
 
 def pytest_benchmark_update_machine_info(config: Any, machine_info: dict[str, Any]) -> None:
-    """Leave the name of the machine out."""
+    """Leave the name of the machine and of its kernel out."""
     machine_info.pop("node", None)
+    machine_info.pop("release", None)
 
 
 def pytest_benchmark_update_commit_info(config: Any, commit_info: dict[str, Any]) -> None:
