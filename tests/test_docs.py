@@ -195,12 +195,9 @@ def test_commands_and_names_in_the_text_exist(page) -> None:
         assert name in known_names, name
 
 
-RAGGED = {"noise.md"}  # pages that are not yet written one sentence a line; none may be added
-
-
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if page.suffix == ".md" and page.name not in RAGGED],
+    [page for page in PAGES if page.suffix == ".md"],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_one_sentence_a_line(page, monkeypatch) -> None:
