@@ -251,7 +251,8 @@ def plot(rows: Rows, path: Path) -> None:
         title="sigma 25; red: denoise, orange: other methods of symsmooth, grey: peers",
     )
     axes.grid(alpha=0.3)
-    figure.savefig(path)
+    with matplotlib.rc_context({"svg.hashsalt": "front"}):  # the same figure is the same file
+        figure.savefig(path, metadata={"Date": None})
 
 
 def main() -> None:
