@@ -72,14 +72,12 @@ def test_noise_that_is_cut_off_at_black_and_white_is_seen_where_it_is_not(sigma)
 
 
 @pytest.mark.parametrize("missing", [False, True])
-def test_a_large_picture_has_the_level_of_its_parts(missing) -> None:
+def test_the_level_of_a_large_picture_with_pixels_to_avoid(missing) -> None:
     """Of so many patches some are drawn before cut-off and missing pixels are avoided."""
     clean = np.tile(data.camera(), (3, 3))
     noisy = np.clip(add_noise(clean, 20.0, 0), 0, 255)
     holes = np.random.default_rng(0).random(noisy.shape) < 0.02 if missing else None
-    part = slice(0, 512), slice(0, 512)
-    own = estimate_sigma(noisy[part], mask=None if holes is None else holes[part])
-    assert estimate_sigma(noisy, mask=holes) == pytest.approx(own, rel=0.03)
+    assert abs(estimate_sigma(noisy, mask=holes) / 20.0 - 1.0) < 0.03
 
 
 def test_drawings_keep_a_level_of_zero() -> None:

@@ -235,9 +235,10 @@ class _Task:
             found = run_gsfw(picture, strength * model.sigma, quality, rng, pool)
             denoised = found.image
         else:
+            own = model.bind(picture.noisy)
             with pool.part(_BEFORE_BLOTCHES if isinstance(model, Correlated) else 1.0):
-                found = run_gsfw(_whiten(picture, model), strength, quality, rng, pool)
-            denoised = model.bind(picture.noisy).restore(found.image)
+                found = run_gsfw(_whiten(picture, own), strength, quality, rng, pool)
+            denoised = own.restore(found.image)
             if isinstance(model, Correlated):
                 denoised = remove_blotches(picture, denoised, model, strength, quality, rng, pool)
         denoised, used = _without_tone_bias(picture, denoised, self.tone)
@@ -312,6 +313,8 @@ def _if_any(model: NoiseModel, picture: Picture) -> NoiseModel:
 
 
 def _whiten(picture: Picture, model: NoiseModel) -> Picture:
-    """Return the picture with white noise of variance 1."""
-    whole = None if picture.whole is None else _whiten(picture.whole, model)
-    return replace(picture, noisy=model.bind(picture.noisy).whiten(picture.noisy), whole=whole)
+    """Return the picture that a model is bound to with white noise of variance 1, its whole likewise."""
+    whole = picture.whole
+    if whole is not None:
+        whole = _whiten(whole, model.bind(whole.noisy))
+    return replace(picture, noisy=model.whiten(picture.noisy), whole=whole)
