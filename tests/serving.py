@@ -26,6 +26,7 @@ from PIL import Image
 
 from symsmooth.core.user_warnings import UnitsWarning, warn_user
 from symsmooth.web import tasks
+from symsmooth.web.settings import Settings
 from symsmooth.web.worker import Reporter
 
 ROOT = str(Path(__file__).parents[1])  # where workers find this module
@@ -292,6 +293,16 @@ def chatter(reporter: Reporter) -> int:
     os.write(1, b"a library prints")
     print("and so does Python")
     return os.getpid()
+
+
+def reporter() -> Reporter:
+    """Return one that nobody hears."""
+    return Reporter(1, lambda *message: None, set())
+
+
+def asked(**given: Any) -> dict[str, Any]:
+    """Return settings as the page sends them, for a quick result."""
+    return Settings.of({"quality": "preview", **given}).as_json()
 
 
 def run_apart(coroutine: Any) -> Any:

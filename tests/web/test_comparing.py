@@ -14,19 +14,11 @@ from symsmooth.core.metrics import psnr
 from symsmooth.io import write_image
 from symsmooth.web import tasks
 from symsmooth.web.pictures import VIEW
-from symsmooth.web.settings import Settings
-from symsmooth.web.worker import Reporter
+
+from ..serving import asked, reporter
 
 LIMIT = 10**7
 rng = np.random.default_rng(0)
-
-
-def reporter() -> Reporter:
-    return Reporter(1, lambda *message: None, set())
-
-
-def asked(**given: Any) -> dict[str, Any]:
-    return Settings.of({"quality": "preview", **given}).as_json()
 
 
 def make(folder: Path, name: str) -> Path:

@@ -12,19 +12,12 @@ import tifffile
 from symsmooth.io import read_image, write_image
 from symsmooth.web import tasks
 from symsmooth.web.denoising import PART
-from symsmooth.web.settings import Settings
 from symsmooth.web.worker import Reporter
+
+from ..serving import asked, reporter
 
 LIMIT = 10**7
 rng = np.random.default_rng(0)
-
-
-def reporter() -> Reporter:
-    return Reporter(1, lambda *message: None, set())
-
-
-def asked(**given: Any) -> dict[str, Any]:
-    return Settings.of({"quality": "preview", **given}).as_json()
 
 
 def denoise_visible(path: Path, into: Path, visible: Any, **settings: Any) -> list[Any]:

@@ -11,13 +11,10 @@ import pytest
 from PIL import Image
 
 from symsmooth.web import drawing, tasks
-from symsmooth.web.worker import Reporter
+
+from ..serving import reporter
 
 rng = np.random.default_rng(0)
-
-
-def reporter() -> Reporter:
-    return Reporter(1, lambda *message: None, set())
 
 
 def view(first: Path, **more: Any) -> np.ndarray[Any, Any]:

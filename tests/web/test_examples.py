@@ -13,13 +13,10 @@ from symsmooth.web import tasks
 from symsmooth.web.catalogue import EXAMPLES
 from symsmooth.web.examples import write_example
 from symsmooth.web.pictures import VIEW
-from symsmooth.web.worker import Reporter
+
+from ..serving import reporter
 
 LIMIT = 10**7
-
-
-def reporter() -> Reporter:
-    return Reporter(1, lambda *message: None, set())
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -10,14 +10,11 @@ from PIL import Image
 
 from symsmooth.io import FileError
 from symsmooth.web import tasks
-from symsmooth.web.worker import Reporter
+
+from ..serving import reporter
 
 LIMIT = 10**7
 rng = np.random.default_rng(0)
-
-
-def reporter() -> Reporter:
-    return Reporter(1, lambda *message: None, set())
 
 
 def test_a_file_gets_the_ending_of_what_it_holds(tmp_path: Path) -> None:

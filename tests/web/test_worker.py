@@ -14,6 +14,10 @@ from symsmooth.web.worker import Reporter
 
 from ..serving import ROOT
 
+CODE = (
+    f"import sys; sys.path.insert(0, {ROOT!r}); from symsmooth.web.worker import main; main(2**28)"
+)
+
 
 def test_work_reports_how_far_it_is_now_and_then_and_stops_when_asked_to() -> None:
     sent: list[Any] = []
@@ -41,12 +45,8 @@ def test_a_worker_answers_each_call_and_ends_when_nobody_asks() -> None:
         ("call", 4, "tests.serving:wait_to_be_stopped", ()),
         ("call", 5, "tests.serving:take_memory", ()),
     ]
-    code = (
-        f"import sys; sys.path.insert(0, {ROOT!r}); "
-        "from symsmooth.web.worker import main; main(2**28)"
-    )
     with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        [sys.executable, "-c", CODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     ) as process:  # fmt: skip
         assert process.stdin is not None
@@ -70,12 +70,8 @@ def test_a_worker_answers_each_call_and_ends_when_nobody_asks() -> None:
 
 def test_a_worker_leaves_questions_of_units_to_the_page_and_prints_other_warnings() -> None:
     """By the class of a warning: its words do not matter."""
-    code = (
-        f"import sys; sys.path.insert(0, {ROOT!r}); "
-        "from symsmooth.web.worker import main; main(2**28)"
-    )
     with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        [sys.executable, "-c", CODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
         assert process.stdin is not None
