@@ -391,7 +391,8 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
 @needs_signals
 def test_ctrl_c_ends_a_run_at_once_and_keeps_what_is_done(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
-    Image.fromarray(tiny_image_set()["man"]).save(tmp_path / "images" / "baboon.png")
+    large = np.tile(tiny_image_set()["man"], (3, 3))  # not done before the signal comes
+    Image.fromarray(large).save(tmp_path / "images" / "baboon.png")
     names = ("reproduce", "sure", "--quick", "--images", "images", "--out", "out", "--jobs", "1")
     process = start(COMMAND, tmp_path, *names)
     wait_for_cells(process, tmp_path / "out" / "cells", 1)
