@@ -17,7 +17,7 @@ from ..core.image import Float, Picture
 from ..core.parallel import Pool
 from ..noise.spectrum import Correlated
 from .multiscale import double, halve
-from .presets import Quality
+from .presets import Preset
 from .stages import run_gsfw
 
 # Of the level at the lowest frequencies: what is taken for left over.  On 20 phone pictures: 0 gives 38.11
@@ -31,7 +31,7 @@ def remove_blotches(
     denoised: Float,
     noise: Correlated,
     strength: float,
-    quality: Quality,
+    preset: Preset,
     rng: np.random.Generator,
     pool: Pool,
 ) -> Float:
@@ -42,7 +42,7 @@ def remove_blotches(
         return denoised
     level = strength * _LEFT_OVER * np.sqrt(noise.variances[:, :2, :2].mean(axis=(1, 2))) / 4
     small = _quartered(replace(picture, noisy=denoised), noise.transform, level)
-    found = run_gsfw(small, 1.0, quality, rng, pool)
+    found = run_gsfw(small, 1.0, preset, rng, pool)
     change = (found.image - small.noisy) * level.astype(np.float32)
     change[..., 0] = 0.0
     half = tuple(-(-size // 2) for size in picture.spatial)

@@ -23,7 +23,7 @@ from ..noise.signal import PoissonGaussian
 from ..noise.spectrum import Correlated
 from ..noise.tone import correct_tone
 from .blotches import remove_blotches
-from .presets import PRESETS, Quality
+from .presets import PRESETS, Quality, for_coarse_noise
 from .stages import Stages, run_gsfw
 
 Tone = Literal["auto", "srgb", "linear"]
@@ -227,20 +227,22 @@ class _Task:
 
     def run(self, strength: float, pool: Pool) -> _Estimate:
         """Remove the noise."""
-        picture, model, quality, rng = self.picture, self.model, self.quality, self.rng
+        picture, model, rng, preset = self.picture, self.model, self.rng, PRESETS[self.quality]
         if strength == 0.0:
             nothing = Stages((picture.noisy,), np.zeros_like(picture.noisy), (), {})
             return _Estimate(picture.noisy, 0.0, nothing)
         if isinstance(model, White):
-            found = run_gsfw(picture, strength * model.sigma, quality, rng, pool)
+            found = run_gsfw(picture, strength * model.sigma, preset, rng, pool)
             denoised = found.image
         else:
             own = model.bind(picture.noisy)
+            if isinstance(model, Correlated):
+                preset = for_coarse_noise(preset)
             with pool.part(_BEFORE_BLOTCHES if isinstance(model, Correlated) else 1.0):
-                found = run_gsfw(_whiten(picture, own), strength, quality, rng, pool)
+                found = run_gsfw(_whiten(picture, own), strength, preset, rng, pool)
             denoised = own.restore(found.image)
             if isinstance(model, Correlated):
-                denoised = remove_blotches(picture, denoised, model, strength, quality, rng, pool)
+                denoised = remove_blotches(picture, denoised, model, strength, preset, rng, pool)
         denoised, used = _without_tone_bias(picture, denoised, self.tone)
         if isinstance(model, White) and used == 0.0 and model.sigma > 0.0 and picture.whole is None:
             denoised = correct_clipping(picture.noisy, denoised, model.sigma)

@@ -20,12 +20,12 @@ from numpy.typing import ArrayLike
 
 from ..core.image import Array, ChannelAxis, Float, open_image
 from ..core.lazy import dask_aware
-from ..core.options import make_rng
+from ..core.options import check_one_of, make_rng
 from ..core.parallel import Pool, Progress
 from ..core.signatures import parameters_of
 from ..mixture.em import GaussianMixture
 from ..noise import resolve_sigma
-from .presets import Quality
+from .presets import PRESETS, Quality
 from .stages import run_gsfw
 
 
@@ -76,9 +76,10 @@ def fit_gsfw(
     progress: Progress | None = None,
 ) -> GSFWResult:
     """Denoise as :func:`denoise_gsfw` does (same parameters) and return all that was found."""
+    check_one_of("quality", quality, tuple(PRESETS))
     picture = open_image(image, channel_axis, mask)
     sigma = resolve_sigma(picture, sigma)
-    found = run_gsfw(picture, sigma, quality, make_rng(rng), Pool(workers, progress))
+    found = run_gsfw(picture, sigma, PRESETS[quality], make_rng(rng), Pool(workers, progress))
     return GSFWResult(
         image=picture.restore(found.image),
         pilots=tuple(picture.in_units(pilot) for pilot in found.pilots),

@@ -18,7 +18,6 @@ import numpy as np
 from ..core.blocks import Block, Grid, default_halo, overlap_add, plan_blocks
 from ..core.channels import decorrelate, mix
 from ..core.image import Float, Picture
-from ..core.options import check_one_of
 from ..core.parallel import Pool
 from ..core.patches import whiten_inside
 from ..mixture.em import GaussianMixture, MixtureFit, fit_mixture, initial_mixture
@@ -27,7 +26,7 @@ from ..noise import contrast
 from .estimators import spectral, wiener
 from .multiscale import replace_coarse
 from .observation import Observation
-from .presets import PRESETS, Preset, Quality, Stage, adapt, calibration, widen
+from .presets import Preset, Stage, adapt, calibration, widen
 from .repetition import share_repeated
 
 # Mirrored pixels around a flat picture (a volume has none), so that its border lies in more patches:
@@ -69,16 +68,14 @@ class Stages:
 
 
 def run_gsfw(
-    picture: Picture, sigma: float, quality: Quality, rng: np.random.Generator, pool: Pool
+    picture: Picture, sigma: float, preset: Preset, rng: np.random.Generator, pool: Pool
 ) -> Stages:
     """Remove white noise from a picture; channels are decorrelated for it and mixed again after.
 
     Observed pixels change by at most 8 sigma.
     """
-    check_one_of("quality", quality, tuple(PRESETS))
     if sigma < _NO_NOISE:
         return Stages((picture.noisy,), np.zeros_like(picture.noisy), (), {})
-    preset = PRESETS[quality]
     observed = None if picture.mask is None else picture.observed
     scene = picture.scene.noisy
     observation = Observation(picture.noisy, observed, sigma, contrast(scene, sigma))

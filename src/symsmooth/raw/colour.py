@@ -14,7 +14,7 @@ import scipy.ndimage
 
 from ..core.image import Array, Float, Picture
 from ..core.parallel import Pool
-from ..gsfw.presets import Quality
+from ..gsfw.presets import PRESETS, Quality
 from ..gsfw.stages import run_gsfw
 from .mosaic import tiled
 
@@ -83,7 +83,8 @@ def _denoise_planes(
     groups = _groups(tiled(pattern.astype(np.uint8), whole.shape), cell)
     planes, weights = _gather(whole, groups, cell)
     noisy = planes * np.sqrt(weights)
-    small = run_gsfw(Picture(noisy, noisy, None, 0.0, 1.0, -1), strength, quality, rng, pool).image
+    picture = Picture(noisy, noisy, None, 0.0, 1.0, -1)
+    small = run_gsfw(picture, strength, PRESETS[quality], rng, pool).image
     small = small / np.sqrt(weights)
     full = np.empty_like(whole)
     for y, x in np.ndindex(*cell):

@@ -270,7 +270,7 @@ def _remove_noise(
     grey = (stabilised - colour)[..., np.newaxis]
     picture = Picture(grey, grey, exposure.picture.mask, 0.0, 1.0, None)
     with pool.part(0.5 if second else 1.0):
-        denoised = run_gsfw(picture, strength, quality, rng, pool).image[..., 0]
+        denoised = run_gsfw(picture, strength, PRESETS[quality], rng, pool).image[..., 0]
     denoised += colour
     if second:
         with pool.part(1.0, "phases"):
