@@ -8,6 +8,7 @@ import scipy.ndimage
 from symsmooth.core.image import open_image
 from symsmooth.core.parallel import Pool
 from symsmooth.gsfw.blotches import remove_blotches
+from symsmooth.gsfw.presets import PRESETS
 from symsmooth.noise.spectrum import Correlated
 
 TRANSFORM = np.linalg.qr(np.array([[1.0, 1, 0], [1, 0, 1], [1, -1, -1]]))[0].astype(np.float32)
@@ -29,7 +30,7 @@ def cleaned(shape: tuple[int, int], scene: np.ndarray) -> tuple[np.ndarray, np.n
         picture.offset, picture.scale
     )
     rng = np.random.default_rng(0)
-    result = remove_blotches(picture, picture.noisy, noise, 1.0, "fast", rng, Pool(1))
+    result = remove_blotches(picture, picture.noisy, noise, 1.0, PRESETS["fast"], rng, Pool(1))
     result = result * picture.scale + picture.offset
     return tuple(image @ TRANSFORM for image in (denoised, result, scene))
 
@@ -54,5 +55,5 @@ def test_small_pictures_and_volumes_come_back_as_they_are() -> None:
     for shape in ((40, 200, 3), (70, 70, 70, 3)):
         picture = open_image(np.random.default_rng(0).normal(size=shape), -1)
         rng = np.random.default_rng(0)
-        result = remove_blotches(picture, picture.noisy, noise, 1.0, "fast", rng, Pool(1))
+        result = remove_blotches(picture, picture.noisy, noise, 1.0, PRESETS["fast"], rng, Pool(1))
         assert result is picture.noisy

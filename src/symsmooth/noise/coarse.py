@@ -53,6 +53,10 @@ _TRUST = np.array(
 _MANY_IN_GREY = (32, 96)  # noise regions, from no to full trust
 _QUIETEST = 0.05  # quantile
 _TRUSTED_IN_GREY = (2.0, 2.7)  # from none to full trust
+# Texture out of focus looks like noise that was much blurred: from full to no trust in grey, log2 of the
+# standard deviation in ring 1 over ring 3 (texture 1.36 to 1.73, noise .1 to 1.16, or more if blurred by
+# 1.2 pixels or more), unless noise is everywhere.
+_STEEP_IN_GREY, _NOT_EVERYWHERE = (1.15, 1.35), (0.0, 0.4)
 # In colour there is always some: at a score of 0 at most this share of the pixels' range is removed, twice
 # as much for each 1 above, half for each below.  If it was texture after all, no more than that is lost.
 # Camera JPEGs gain 0.1 dB over trust from a score of -1.6 on; clean ones (75 to 95) keep 39.6 dB or more.
@@ -128,7 +132,7 @@ def fit_coarse(
     """
     bottom = float(np.sqrt(floor[0])) / max(step, 1e-9)
     seen = _ramp(bottom, *_NOT_DEAD)
-    pool = _pool(regions, step, seen, forced)
+    pool = _pool(regions, floor, step, seen, forced)
     if pool is None:
         return None
     found = _denoiser_spectrum(pool, _ramp(bottom, *_NOT_HIDDEN))
@@ -171,7 +175,7 @@ class _Pool:
         return float(np.log2(self.spectrum[0, 2] / self.spectrum[0, 5]) / 2)
 
 
-def _pool(regions: Regions, step: float, seen: float, forced: bool) -> _Pool | None:
+def _pool(regions: Regions, floor: Array, step: float, seen: float, forced: bool) -> _Pool | None:
     """Find the regions that are noise, by classes of brightness; None if there are none."""
     energy = regions.energy.astype(np.float64)
     level = energy[:, 0, LEVEL_RINGS].mean(axis=1)
@@ -189,8 +193,12 @@ def _pool(regions: Regions, step: float, seen: float, forced: bool) -> _Pool | N
     share = float(sum(c.share for c in classes) / _n_classes(len(regions)))
     own_level = spectrum[0, LEVEL_RINGS].mean()
     limit = _CALM_LIMIT * float(np.quantile(regions.places, _CALM))
-    if limit < own_level:  # texture everywhere: the calmest places have less
-        spectrum = spectrum * (limit / own_level) ** seen
+    if (
+        limit < own_level
+    ):  # texture everywhere: the calmest places have less, but no less than the floor
+        lowest = np.minimum(floor[:, np.newaxis], spectrum)
+        left = max(limit - floor[0], 1e-3 * limit) / max(own_level - floor[0], 1e-3 * limit)
+        spectrum = lowest + (spectrum - lowest) * min(left, 1.0) ** seen
         own_level = spectrum[0, LEVEL_RINGS].mean()
     everywhere = _ramp(purity, *_ALL_PURITY) * _ramp(share, *_ALL_SHARE)
     inside = like & (level < _WIDE_TOLERANCE * own_level)
@@ -240,14 +248,16 @@ def _trust(pool: _Pool, floor: float, step: float, level: float, seen: float) ->
     whole = _above(pool.level, floor, step)
     limits = _NOT_WHITE + pool.everywhere * (_NOT_WHITE_EVERYWHERE - _NOT_WHITE)
     not_white = _ramp(pool.coarseness + whole, *limits)
-    not_white *= 1.0 - _flat_chroma(pool.spectrum, step)
+    if len(pool.spectrum) == 3:
+        not_white *= 1.0 - _flat_chroma(pool.spectrum, step)
+    else:
+        steepness = _ramp(np.log2(pool.spectrum[0, 1] / pool.spectrum[0, 3]) / 2, *_STEEP_IN_GREY)
+        not_white *= 1.0 - steepness * _ramp(1.0 - pool.everywhere, *_NOT_EVERYWHERE)
     return max(trust, sure) * not_white * (1.0 - _ramp(pool.dead, *_TOO_DEAD))
 
 
 def _flat_chroma(spectrum: Array, step: float) -> float:
-    """Return how far chroma says that noise is white, 0 to 1; nothing if there is no chroma."""
-    if len(spectrum) != 3:
-        return 0.0
+    """Return how far chroma says that noise is white, 0 to 1."""
     luma, *chroma = np.log2(spectrum) / 2
     least = max(luma[6] - 3.0, np.log2(max(step / 2, 1e-9)))
     fall = max(ring[4] - ring[6] for ring in chroma)

@@ -218,22 +218,25 @@ def _without(windows: Array, values: Sequence[object], fewest: int, picks: Array
     return kept if kept.size >= fewest else picks
 
 
-def patch_variance(patches: Array) -> float:
-    """Return the noise variance from patches (m, y, x): those that are as flat as noise makes them."""
+def patch_variance(patches: Array, lost: float = 0.0) -> float:
+    """Return the noise variance from patches (m, y, x): those that are as flat as noise makes them.
+
+    ``lost`` times their dimensions over their number is what few patches lose of the variance.
+    """
     energy = _gradient_energy(patches)
     order = np.argsort(energy, kind="stable")
     energy, points = energy[order], patches.reshape(len(patches), -1)[order]
     moments = _Moments(points)
     fewest = min(len(points), max(4 * points.shape[1], 200))
     threshold = _flat_threshold(patches.shape[1:])
-    variance = _flat_eigenvalue(moments.covariance(len(points)))
+    variance = moments.flat_eigenvalue(len(points), lost)
     before = None
     for _ in range(_ROUNDS):
         limit = max(threshold * variance, energy[fewest - 1])
         n_flat = int(np.searchsorted(energy, limit, side="right"))
         if n_flat == before:
             break
-        variance = _flat_eigenvalue(moments.covariance(n_flat)) / _KEPT_VARIANCE
+        variance = moments.flat_eigenvalue(n_flat, lost) / _KEPT_VARIANCE
         before = n_flat
     return variance
 
@@ -260,6 +263,11 @@ class _Moments:
         mean = (self._sums[whole] + rest.sum(axis=0)) / n
         products = self._products[whole] + rest.T @ rest
         return (products - n * np.outer(mean, mean)) / max(n - 1, 1)
+
+    def flat_eigenvalue(self, n: int, lost: float) -> float:
+        """Return the variance of the noise in the first n."""
+        kept = 1.0 - lost * self._points.shape[1] / n
+        return _flat_eigenvalue(self.covariance(n)) / max(kept, 0.5)
 
 
 def _gradient_energy(patches: Array) -> Array:

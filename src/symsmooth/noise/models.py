@@ -27,15 +27,20 @@ NAMES = ("auto", "gaussian", "poisson-gaussian", "correlated", "rician")
 _SMALLEST_UNIT = 1e-140  # of a picture: squares of much smaller ones are 0
 _SMALLEST = 32  # pixels a side: in a smaller picture noise is taken for white
 _SUSPICIOUS = 2.0  # times the white level: coarse noise that may be there is worth a word
-# Noise has the level of its model in the calmest regions (quantile): at most so many times its variance,
-# and more with evidence above some.  Noisy pictures have .8 to 1.8, up to 3.1 where there is much evidence;
-# clean ones that look like photon noise, having texture all over, 2.2 to 18.
-_CALMEST, _CALM, _CALM_SLOPE, _MUCH_EVIDENCE = 0.05, 2.0, 0.25, 10.0
-_FINE_RINGS = slice(2, 6)  # where that is measured: shading is below
-# And at least so many times at the finest frequencies, where texture has least: noisy pictures have .53 to
-# 1.3, clean ones 0 to .2.
-_FINEST = 0.4
-_CALMEST_OF_WHITE = 0.76  # the finest energy of the calmest regions of white noise of variance 1
+# Noise is seen at the finest frequencies of the calmest regions.  Texture is there, too: it has about this
+# share of the energy that it has one ring below, .1 to .5, which is taken off.
+#
+# Photon noise is seen in dark and in bright parts (quantiles of brightness), in the calmest share of both:
+# at least that share of the model's variance, and less with evidence above some.  Photon noise leaves .6
+# to 1.0, .2 where there is much evidence; texture in bright parts that looks like it less than .5.
+_PARTS, _CALM, _TEXTURE = (0.5, 0.67), 0.2, 0.45
+_SEEN, _SEEN_SLOPE, _MUCH_EVIDENCE = 0.6, 0.02, 10.0
+# White noise is nowhere less than it is; this is what noise of variance 1 has in the calmest regions.
+# Texture .45: little noise is taken for none (-.05 dB at sigma 5); 0: texture all over is taken for noise,
+# and clean pictures fall to 34 dB.
+_CALMEST, _CALMEST_OF_WHITE, _LEAST_TEXTURE = 0.05, 0.8, 0.3
+_HARDLY_LESS = 0.9  # of the level: not worth a word
+_FEWEST = 10  # regions that say something
 _DEAD = 0.05  # times the square of a rounding step: less is no noise, but a border or a drawing
 _CUT_OFF = 0.01  # share of pixels at black or white: where noise is cut off there is less of it
 _UNEVEN = 1.5  # largest over smallest noise level of the channels
@@ -225,8 +230,8 @@ def _choose(picture: Picture, samples: list[Array], sigmas: Array, white: White)
         found = fit_signal_dependence(picture, samples, only_sure=True)
         if found is not None and _is_seen(found, regions):
             return replace(found.model, finding=_of_growth(found, suspected))
-        finding = _of_white(suspected, float(sigmas.max()))
         seen = _share_seen(picture, sigmas, regions)
+        finding = _of_white(suspected, float(sigmas.max()), seen)
         sigmas, white = seen * sigmas, White(seen * white.sigma)
     if sigmas.max() > _UNEVEN * sigmas.min() > 0.0:
         return Uneven(sigmas, finding=finding)
@@ -242,12 +247,17 @@ def _regions(picture: Picture) -> list[Regions]:
     return [measure(picture, transform[:, c : c + 1]) for c in range(n_channels)]
 
 
-def _of_white(suspected: float, sigma: float) -> Finding:
-    """Say why noise is taken for white."""
+def _of_white(suspected: float, sigma: float, seen: float) -> Finding:
+    """Say why noise is taken for white, and why for no more than a share of what was measured."""
     if suspected > _SUSPICIOUS * sigma:
         doubt = "there may be coarser noise, but it cannot be told from texture"
         return Finding(0.5, (doubt,), suspected)
-    return Finding(1.0, ("nothing says that it is coarse or grows with brightness",))
+    plain = "nothing says that it is coarse or grows with brightness"
+    if seen > _HARDLY_LESS:
+        return Finding(1.0, (plain,))
+    return Finding(
+        seen, (f"texture is everywhere, so {1 - seen:.0%} of what may be it is kept", plain)
+    )
 
 
 def _of_growth(found: Growth, suspected: float) -> Finding:
@@ -290,26 +300,37 @@ def fit_region(picture: Picture, noise: NoiseName, region: tuple[int, int, int, 
 
 
 def _is_seen(found: Growth, regions: list[Regions]) -> bool:
-    """Whether the calmest regions of a grey picture are as calm as the model says; True in colour."""
+    """Whether the calmest regions of a grey picture have the noise of the model; True in colour."""
     model = found.model
     if len(model.gain) > 1:
         return True
-    expected = model.gain[0] * regions[0].brightness.astype(np.float64) + model.offset[0]
+    brightness = regions[0].brightness.astype(np.float64)
+    expected = model.gain[0] * brightness + model.offset[0]
     known = expected > 0.0
-    if not known.any():
+    if known.sum() < _FEWEST / _CALM:
         return True
     rings = regions[0].energy[known, 0] / expected[known, np.newaxis]
-    calm = float(np.quantile(rings[:, _FINE_RINGS].mean(axis=1), _CALMEST))
-    finest = float(np.quantile(rings[:, -1], _CALMEST))
-    limit = _CALM + _CALM_SLOPE * max(found.evidence - _MUCH_EVIDENCE, 0.0)
-    return calm < limit and finest > _FINEST
+    dark, bright = np.quantile(brightness[known], _PARTS)
+    parts = rings[brightness[known] <= dark], rings[brightness[known] >= bright]
+    needed = _SEEN - _SEEN_SLOPE * max(found.evidence - _MUCH_EVIDENCE, 0.0)
+    return all(_finest(part, _CALM, _TEXTURE) > needed for part in parts)
+
+
+def _finest(rings: Array, share: float, texture: float) -> float:
+    """Return the energy at the finest frequencies in the calmest of some regions (m, rings).
+
+    Without that of texture, which has a share of what it has one ring below.
+    """
+    energy = rings[:, -2:].sum(axis=1)
+    calm = rings[energy <= np.quantile(energy, share)].mean(axis=0, dtype=np.float64)
+    return float((calm[-1] - texture * calm[-2]) / (1.0 - texture))
 
 
 def _share_seen(picture: Picture, sigmas: Array, regions: list[Regions]) -> float:
     """Return the share of a white level that is found at the finest frequencies of the calmest regions.
 
-    White noise is everywhere and at all frequencies, so nothing is less noisy than it; texture is not,
-    which is mistaken for noise where it fills a picture.
+    White noise is everywhere and at all frequencies, so nothing is less noisy than it; texture, which is
+    mistaken for noise where it fills a picture, is not.
     """
     transform = transform_of(picture).astype(np.float64)
     floors = np.split(sigmas**2 @ transform**2, len(regions))
@@ -318,10 +339,11 @@ def _share_seen(picture: Picture, sigmas: Array, regions: list[Regions]) -> floa
         finest = each.energy[..., -1]
         live = finest.sum(axis=1) > _DEAD * max(picture.step**2, 1e-14)
         live &= each.clipped < _CUT_OFF
-        if not live.any():
+        if live.sum() < _FEWEST:
             return 1.0
-        calmest = np.quantile(finest[live], _CALMEST, axis=0) / _CALMEST_OF_WHITE
-        seen += float(np.minimum(calmest, floor).sum())
+        channels = np.moveaxis(each.energy[live], 1, 0)
+        noise = [_finest(rings, _CALMEST, _LEAST_TEXTURE) for rings in channels]
+        seen += float(np.clip(np.array(noise) / _CALMEST_OF_WHITE, 0.0, floor).sum())
     total = sum(float(floor.sum()) for floor in floors)
     return float(np.sqrt(seen / total)) if total > 0.0 else 1.0
 
