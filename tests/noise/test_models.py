@@ -281,7 +281,7 @@ def test_less_noise_than_measured_is_said_where_texture_is_everywhere() -> None:
 @pytest.mark.parametrize("peak", [5, 20, 100])
 def test_poisson_noise_is_found_and_costs_little(peak, training) -> None:
     errors, losses = [], []
-    for seed, clean in enumerate(training[::2]):
+    for seed, clean in enumerate(training):
         noisy = np.random.default_rng(seed).poisson(clean * peak) / peak
         known = denoise(noisy, noise=PoissonGaussian((1 / peak,), (0.0,)))
         losses.append(psnr(known, clean) - psnr(denoise(noisy), clean))
