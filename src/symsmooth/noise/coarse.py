@@ -193,9 +193,7 @@ def _pool(regions: Regions, floor: Array, step: float, seen: float, forced: bool
     share = float(sum(c.share for c in classes) / _n_classes(len(regions)))
     own_level = spectrum[0, LEVEL_RINGS].mean()
     limit = _CALM_LIMIT * float(np.quantile(regions.places, _CALM))
-    if (
-        limit < own_level
-    ):  # texture everywhere: the calmest places have less, but no less than the floor
+    if limit < own_level:  # texture everywhere: calm places have less, but no less than the floor
         lowest = np.minimum(floor[:, np.newaxis], spectrum)
         left = max(limit - floor[0], 1e-3 * limit) / max(own_level - floor[0], 1e-3 * limit)
         spectrum = lowest + (spectrum - lowest) * min(left, 1.0) ** seen
