@@ -34,7 +34,7 @@ _SUSPICIOUS = 2.0  # times the white level: coarse noise that may be there is wo
 # at least that share of the model's variance, and less with evidence above some.  Photon noise leaves .6
 # to 1.0, .2 where there is much evidence; texture in bright parts that looks like it mostly less than .5.
 _PARTS, _CALM, _TEXTURE = (0.5, 0.67), 0.2, 0.45
-_SEEN, _SEEN_SLOPE, _MUCH_EVIDENCE = 0.5, 0.02, 10.0
+_SEEN, _SEEN_SLOPE, _MUCH_EVIDENCE = 0.6, 0.02, 10.0
 # White noise is nowhere less than it is; this is what noise of variance 1 has in the calmest regions.
 # Texture .45: little noise is taken for none (-.05 dB at sigma 5); 0: texture all over is taken for noise,
 # and clean pictures fall to 34 dB.
