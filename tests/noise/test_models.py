@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 
@@ -308,7 +309,8 @@ def test_white_noise_stays_white(grey_levels, training) -> None:
 
 
 @pytest.mark.slow
-def test_clean_pictures_stay_clean() -> None:
+@pytest.mark.parametrize("quality", [None, 75, 90])
+def test_clean_pictures_and_jpegs_stay_clean(quality) -> None:
     folder = Path(os.environ.get("SYMSMOOTH_IMAGES", "")) / "train400"
     files = sorted(folder.glob("*.png")) if folder.is_dir() else []
     if not files:
@@ -316,6 +318,10 @@ def test_clean_pictures_stay_clean() -> None:
     kept = []
     for file in files:
         clean = np.asarray(Image.open(file).convert("L"))
-        kept.append(psnr(denoise(clean, quality="fast"), clean, 255))
+        if quality is not None:
+            compressed = io.BytesIO()
+            Image.fromarray(clean).save(compressed, "JPEG", quality=quality)
+            clean = np.asarray(Image.open(compressed))
+        kept.append(psnr(denoise(clean, quality="preview"), clean, 255))
     assert np.mean(kept) > 46
     assert min(kept) > 38
