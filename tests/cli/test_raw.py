@@ -70,6 +70,47 @@ def test_a_dng_is_developed(linear: bool, source: Path, tmp_path: Path) -> None:
     assert np.allclose(picture.mean(axis=(0, 1)), plain.mean(axis=(0, 1)), rtol=0.1)
 
 
+@pytest.mark.parametrize(
+    ("name", "more", "dtype"),
+    [
+        ("out.jpg", [], np.uint8),
+        ("out.png", [], np.uint8),
+        ("out.webp", [], np.uint8),
+        ("out.png", ["--dtype", "uint16"], np.uint16),
+        ("out.tif", ["--dtype", "uint8"], np.uint8),
+    ],
+)
+def test_formats_for_the_eye_get_8_bits_of_the_same_picture(
+    name: str, more: list[str], dtype: Any, source: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("rawpy")
+    words = ["--quality", "preview"]
+    assert run("denoise", source, "-o", tmp_path / "deep.tif", *words).exit_code == 0
+    done = run("denoise", source, "-o", tmp_path / name, *words, *more)
+    assert done.exit_code == 0, done.output
+    picture = read_images(tmp_path / name)[0].pixels
+    assert picture.dtype == dtype
+    deep = tifffile.imread(tmp_path / "deep.tif") / 257  # in 0 to 255
+    shallow = picture / (257 if dtype == np.uint16 else 1)
+    if name.endswith("jpg"):
+        assert psnr(shallow, deep, 255) > 35  # what JPEG itself costs
+    else:
+        assert np.abs(shallow - deep).max() <= 0.5
+
+
+def test_a_developed_picture_has_8_or_16_bits(source: Path, tmp_path: Path) -> None:
+    pytest.importorskip("rawpy")
+    for name, dtype, words in (
+        ("a.tif", "float32", "uint8 or uint16"),
+        ("a.jpg", "uint16", "8-bit"),
+        ("a.dng", "uint8", "leave out --dtype"),
+    ):
+        done = run("denoise", source, "-o", tmp_path / name, "--dtype", dtype)
+        assert done.exit_code != 0
+        assert words in done.output
+        assert not (tmp_path / name).exists()
+
+
 def test_linear_dngs_are_denoised_in_colour(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     clean = data.astronaut()[60:188, 120:260] / 255.0

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _WRITING = 0.95  # where that begins, for the progress callback
 _OPTIONS = ("quality", "strength", "grain")  # of denoise that make sense here
+_FOR_THE_EYE = ("PNG", "JPEG", "BMP", "WEBP")  # formats that get 8 bits when nothing is said
+_DEPTHS = ("uint8", "uint16")  # of developed pictures
 _IN_COLOUR = (*_OPTIONS, "chroma_strength")  # for pictures that are no mosaics
 
 
@@ -45,11 +47,13 @@ def denoise_raw_file(
     image = read_opened(file)[0]
     file.close()
     target.parent.mkdir(parents=True, exist_ok=True)
-    as_dng = format_of(target) == "DNG"
-    check_writable(target, image if as_dng else _developed_like(image))
+    format = format_of(target)
+    as_dng = format == "DNG"
+    depth = _depth(format, job.dtype)
+    check_writable(target, image if as_dng else _developed_like(image, depth))
     done = _denoise(image, job, part_of(progress, 0.0, _WRITING))
     note = f"symsmooth {__version__}: raw, {done.noise.words}"
-    written = done.image if as_dng else develop(done.image, job.linear)
+    written = done.image if as_dng else develop(done.image, job.linear, depth)
     write_checked(target, [written], note)
     if progress is not None:
         progress(1.0, "done")
@@ -139,18 +143,34 @@ def describe_raw_noise(model: NoiseModel, image: ImageFile) -> NoiseDescription:
     return describe(model, sample, info.white - black, given=False, assumed=False)
 
 
-def develop(image: ImageFile, linear: bool = False) -> ImageFile:
-    """Return the developed picture of a raw image, by way of a DNG in memory."""
+def develop(image: ImageFile, linear: bool = False, dtype: str = "uint16") -> ImageFile:
+    """Return the developed picture of a raw image, by way of a DNG in memory; uint8 or uint16."""
+    import numpy as np
+
     from ..io import ImageFile
     from ..io.formats import module_of
 
     dng = io.BytesIO()
     module_of("DNG").write(dng, [image], "DNG", "")
     dng.seek(0)
-    return ImageFile(module_of("RAW").develop(dng, linear), 2, None, "")
+    picture = module_of("RAW").develop(dng, linear)
+    if dtype == "uint8":
+        picture = ((picture.astype(np.uint32) + 128) // 257).astype(np.uint8)  # to the nearest
+    return ImageFile(picture, 2, None, "")
 
 
-def _developed_like(image: ImageFile) -> ImageFile:
+def _depth(format: str, asked: str) -> str:
+    """Return the dtype of a developed picture: 8 bits in formats for the eye, else 16."""
+    if not asked:
+        return "uint8" if format in _FOR_THE_EYE else "uint16"
+    if format == "DNG":
+        raise UsageError("a raw file keeps the bits of its sensor; leave out --dtype")
+    if asked not in _DEPTHS:
+        raise UsageError(f"a developed picture is {' or '.join(_DEPTHS)}, got --dtype {asked}")
+    return asked
+
+
+def _developed_like(image: ImageFile, dtype: str) -> ImageFile:
     """Return what a developed picture will be like; rawpy must be there to develop."""
     import numpy as np
 
@@ -161,7 +181,7 @@ def _developed_like(image: ImageFile) -> ImageFile:
         module_of("RAW")
     except FileError as error:
         raise UsageError(f"to develop a raw file: {error}; or write a .dng") from error
-    return ImageFile(np.broadcast_to(np.zeros((), np.uint16), (*image.spatial, 3)), 2, None, "")
+    return ImageFile(np.broadcast_to(np.zeros((), dtype), (*image.spatial, 3)), 2, None, "")
 
 
 def _check(job: DenoiseJob) -> None:
@@ -170,8 +190,6 @@ def _check(job: DenoiseJob) -> None:
 
     if job.method.name != DEFAULT:
         raise UsageError(f"raw files are denoised by {DEFAULT} alone; leave out --method")
-    if job.dtype:
-        raise UsageError("a raw file keeps the bits of its sensor; leave out --dtype")
     if job.sigma is not None or job.noise_region is not None or "noise" in job.options:
         raise UsageError(
             "the noise of a raw file is that of its sensor, which is measured; "
