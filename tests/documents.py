@@ -94,6 +94,9 @@ def write_samples(folder: Path) -> None:
     photo = data.astronaut()[:64, 180:244]
     grain = np.clip(photo + rng.normal(0, 20, photo.shape), 0, 255).astype(np.uint8)
     Image.fromarray(grain).save(folder / "photo.jpg", quality=95)
+    (folder / "pictures").mkdir()
+    Image.fromarray(noisy).save(folder / "pictures" / "a.png")
+    Image.fromarray(grain).save(folder / "pictures" / "b.jpg", quality=95)
     (folder / "raws").mkdir()
     mosaic = rng.poisson(np.linspace(20, 300, 96), (96, 96)).astype(np.uint16) + 1024
     for name in (

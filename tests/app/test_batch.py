@@ -20,7 +20,7 @@ import symsmooth
 from symsmooth import cli
 from symsmooth.app.batch import expand, plan_outputs
 from symsmooth.app.errors import UsageError
-from symsmooth.io import read_image
+from symsmooth.io import read_image, write_image
 
 from ..fakes import use_methods
 
@@ -134,6 +134,76 @@ def test_a_pattern_finds_no_outputs_no_chunks_and_something(tree: Path) -> None:
     assert files_in("in/out") == ["a.tif", "x/a.tif", "x/b.tif", "x/y/c.tif"]
     with pytest.raises(UsageError, match=r"no file matches in/\*\.png"):
         plan_outputs(["in/*.png"], "out/", False)
+
+
+@pytest.fixture
+def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A folder of pictures of several formats, with other things between them; the pictures' names."""
+    monkeypatch.chdir(tmp_path)
+    Path("in/below").mkdir(parents=True)
+    grey = np.arange(72, dtype=np.uint8).reshape(8, 9)
+    for name in ("b.JPG", "a.png", "c.jpg", "d.tif", ".hidden.png", "below/e.png"):
+        write_image(f"in/{name}", grey)
+    np.save("in/f.npy", grey)
+    Path("in/notes.txt").write_text("hello")
+    Path("in/i.gif").write_bytes(b"GIF89a")
+    return ["a.png", "b.JPG", "c.jpg", "d.tif", "f.npy"]
+
+
+@pytest.mark.parametrize("out", ["out/", "out"])
+def test_a_folder_stands_for_the_pictures_in_it(mixed: list[str], out: str) -> None:
+    result = run("in", "-o", out)
+    assert result.exit_code == 0, result.output
+    assert files_in("out") == mixed
+    assert [line.split(":")[0] for line in result.stdout.splitlines()] == [f"in/{n}" for n in mixed]
+    (said,) = result.stderr.splitlines()
+    assert all(name in said for name in ("below/", "i.gif", "notes.txt"))
+    assert not any(name in said for name in (*mixed, "hidden"))
+    quiet = run("in/", "-o", out, "--overwrite", "--quiet")
+    assert (quiet.exit_code, quiet.output) == (0, "")
+
+
+def test_a_folder_and_its_outputs_do_not_meet(mixed: list[str]) -> None:
+    assert run("in", "-o", "in/out/").exit_code == 0
+    assert run("in", "-o", "in/out/", "--resume").exit_code == 0
+    assert files_in("in/out") == mixed
+    onto_itself = run("in", "-o", "in")
+    assert onto_itself.exit_code == 2
+    assert "is the input itself" in onto_itself.stderr
+    one_file = run("in", "-o", "all.png")
+    assert one_file.exit_code == 2
+    assert "must be a folder" in one_file.stderr
+
+
+def test_what_is_named_like_a_picture_in_a_folder_and_is_none_is_an_error(mixed: list[str]) -> None:
+    Path("in/empty.png").touch()
+    result = run("in", "-o", "out/")
+    assert result.exit_code == 1
+    assert files_in("out") == mixed
+    assert "in/empty.png: is empty" in result.stderr
+
+
+def test_a_folder_without_pictures_says_so(tree: Path) -> None:
+    Path("in/a.tif").unlink()
+    result = run("in", "-o", "out/")
+    assert result.exit_code == 2
+    assert "in: holds no picture" in result.stderr
+    assert not Path("out").exists()
+
+
+def test_the_noise_of_a_folder_is_told(mixed: list[str]) -> None:
+    Path("in/g").write_bytes(Path("in/a.png").read_bytes())  # known by its content
+    result = CliRunner().invoke(cli.app, ["noise", "in"])
+    assert result.exit_code == 0, result.output
+    assert len(result.stdout.splitlines()) == len(mixed) + 1
+    assert "notes.txt" in result.stderr
+
+
+def test_a_zarr_is_a_picture_in_a_folder_and_no_folder_of_pictures(tree: Path) -> None:
+    zarr = pytest.importorskip("zarr")
+    zarr.create_array("in/v.zarr", data=np.zeros((8, 8), np.uint8), chunks=(4, 4))
+    assert [path.name for path, _ in expand("in")] == ["a.tif", "v.zarr"]
+    assert [path.name for path, _ in expand("in/v.zarr")] == ["v.zarr"]
 
 
 def test_a_name_with_brackets_is_a_name_if_there_is_such_a_file(tree: Path) -> None:

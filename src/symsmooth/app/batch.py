@@ -17,13 +17,16 @@ from .errors import UsageError
 
 Result = TypeVar("Result")
 
+_MAX_LISTED = 6  # names in one line
+
 
 @dataclass(frozen=True)
 class OutputPlan:
-    """Where inputs go, in their order, and the outputs that were there already."""
+    """Where inputs go, in their order, the outputs that were there already, and what is left out."""
 
     targets: dict[Path, Path]
     done: list[Path]
+    skipped: list[str]  # a line for each folder that holds more than pictures
 
 
 def plan_outputs(
@@ -32,17 +35,19 @@ def plan_outputs(
     """Say where each input goes; refuse, before any work, what would destroy a file.
 
     Files that a pattern finds keep their folders below its fixed part: ``in/**/*.tif`` with
-    ``-o out/`` sends ``in/a/b.tif`` to ``out/a/b.tif``.
+    ``-o out/`` sends ``in/a/b.tif`` to ``out/a/b.tif``.  A folder stands for the pictures in it, and
+    so does ``out`` then, with or without a slash.
     """
     if not names:
         raise UsageError("no input file is given")
-    found = [pair for name in names for pair in expand(name, Path(out))]
-    is_folder = is_folder_name(out)
+    plan = OutputPlan({}, [], [])
+    found = [pair for name in names for pair in expand(name, Path(out), plan.skipped.append)]
+    is_new = not Path(out).suffix and not Path(out).exists()
+    is_folder = is_folder_name(out) or (is_new and any(map(is_plain_folder, names)))
     if len(found) > 1 and not is_folder:
         raise UsageError(f"-o {out} must be a folder for several files; end it with /: -o {out}/")
-    if not is_folder and not Path(out).suffix and not Path(out).exists():
+    if not is_folder and is_new:
         raise UsageError(f"-o {out} has no ending, such as .png; end a folder with /: -o {out}/")
-    plan = OutputPlan({}, [])
     taken: set[Path] = set()
     for source, below in found:
         target = Path(out) / raw_to_dng(below) if is_folder else Path(out)
@@ -83,11 +88,31 @@ def is_folder_name(out: str) -> bool:
     return Path(out).is_dir() and Path(out).suffix.lower() != ".zarr"
 
 
-def expand(name: str, out: Path | None = None) -> Iterator[tuple[Path, Path]]:
-    """Yield the files a name or pattern stands for, each with its place below the output folder.
+def is_plain_folder(name: str) -> bool:
+    """Whether a name is that of a folder that stands for the pictures in it; a Zarr is one picture."""
+    from ..io.formats import is_zarr
 
-    What is inside a Zarr is no file of its own; what is in the output folder is no input.
+    path = Path(name)
+    return os.path.isdir(name) and path.suffix.lower() != ".zarr" and not is_zarr(path)
+
+
+def expand(
+    name: str, out: Path | None = None, tell: Callable[[str], None] | None = None
+) -> Iterator[tuple[Path, Path]]:
+    """Yield the files a name, folder or pattern stands for, each with its place below the output folder.
+
+    What is inside a Zarr is no file of its own; what is in the output folder is no input.  ``tell`` is
+    given a line about what a folder holds beside pictures.
     """
+    if is_plain_folder(name):
+        pictures, others = pictures_in(Path(name))
+        if not pictures:
+            hint = f"for those in its folders write '{Path(name)}/**/*.tif' with the quotes"
+            raise UsageError(f"{name}: holds no picture that can be read; {hint}")
+        if others and tell is not None:
+            tell(f"{name}: skipped what is no picture: {_listed(others)}")
+        yield from ((path, Path(path.name)) for path in pictures)
+        return
     if os.path.lexists(name) or not glob.has_magic(name):
         yield Path(name), Path(Path(name).name)
         return
@@ -104,6 +129,43 @@ def expand(name: str, out: Path | None = None) -> Iterator[tuple[Path, Path]]:
             yield path, below
     if not kept:
         raise UsageError(f"no file matches {name}")
+
+
+def pictures_in(folder: Path) -> tuple[list[Path], list[str]]:
+    """Return the pictures of a folder, by name, and what else is in it; hidden files are nobody's.
+
+    The content says what is a picture.  A file that is named like one and is none is kept among them, so
+    that its error is told.
+    """
+    from ..io import FileError
+    from ..io.formats import detect_format, has_known_ending, is_zarr
+
+    pictures: list[Path] = []
+    others: list[str] = []
+    try:
+        inside = sorted(folder.iterdir())
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be read: {error.strerror}") from error
+    for path in inside:
+        if path.name.startswith("."):
+            continue
+        if path.is_dir() and not is_zarr(path):
+            others.append(f"{path.name}/")
+            continue
+        try:
+            detect_format(path)
+        except (FileError, OSError):
+            if not has_known_ending(path):
+                others.append(path.name)
+                continue
+        pictures.append(path)
+    return pictures, others
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names on one line, the first few of many."""
+    more = len(names) - _MAX_LISTED
+    return ", ".join(names[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _inside(path: Path, folder: Path | None) -> bool:

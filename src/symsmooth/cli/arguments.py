@@ -14,7 +14,10 @@ from .commands import any_number, whole_number
 from .method_options import complete_method
 
 Inputs = Annotated[
-    list[str], typer.Argument(metavar="IN", help="Pictures, stacks or arrays; - is standard input.")
+    list[str],
+    typer.Argument(
+        metavar="IN", help="Pictures, stacks, arrays or folders of them; - is standard input."
+    ),
 ]
 Out = Annotated[
     str,

@@ -92,7 +92,8 @@ def denoise(
 ) -> None:
     """Denoise files.  Takes the options of methods too, such as --quality fast.
 
-    IN may be a pattern in quotes, such as 'folder/**/*.tif': the folders are kept below OUT.
+    IN may be a folder, which stands for the pictures in it, or a pattern in quotes, such as
+    'folder/**/*.tif': the folders are kept below OUT.
     A single - reads standard input, and with -o - the result goes to standard output.
     """
     with handling_errors(as_json):
@@ -110,6 +111,8 @@ def denoise(
         with opened_streams(names, out, format) as streams:
             plan = batch.plan_outputs(streams.names, streams.out, overwrite, resume)
             printing = _Printing(as_json, quiet, verbose, streams)
+            for line in plan.skipped:
+                printing.notify(line)
             if plan.done:
                 total = len(plan.done) + len(plan.targets)
                 printing.notify(f"skipped {len(plan.done)} of {total} files: their output exists")
@@ -174,9 +177,11 @@ def noise(
             return [_noise_line(shown, image, as_json, verbose) for image in images]
 
         with opened_inputs(inputs) as streams:
-            sources = [path for name in streams.names for path, _ in batch.expand(name)]
+            printing = _Printing(as_json, streams=streams)
+            found = [batch.expand(name, tell=printing.notify) for name in streams.names]
+            sources = [path for each in found for path, _ in each]
             answers = batch.in_order(sources, answer, 1, threading.Event())
-            _print_in_order(answers, _Printing(as_json, streams=streams))
+            _print_in_order(answers, printing)
 
 
 def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) -> str:

@@ -188,6 +188,11 @@ def is_raw_name(path: str | os.PathLike[str]) -> bool:
     return Path(path).suffix.lower() in _RAW_SUFFIXES
 
 
+def has_known_ending(path: str | os.PathLike[str]) -> bool:
+    """Whether a name ends like one of a format that is read."""
+    return _suffix(path).lower() in _SUFFIXES or is_raw_name(path)
+
+
 def is_zarr(folder: Path) -> bool:
     """Whether a folder is a Zarr array or group."""
     return any((folder / name).exists() for name in _IN_ZARR)
