@@ -642,7 +642,7 @@ def in_mp4(brand: bytes) -> bytes:
     ("name", "data", "told"),
     [
         ("a.gif", b"GIF89a" + bytes(20), "is a GIF.*convert it: magick in.gif out.png"),
-        ("a.heic", in_mp4(b"heic"), "is a HEIC picture; convert it: heif-convert"),
+        ("a.heic", in_mp4(b"heic"), "is a HEIC picture; export it as JPEG .* heif-convert"),
         ("a.avif", in_mp4(b"avif"), "is an AVIF picture; convert it: avifdec"),
         ("a.dcm", bytes(128) + b"DICM", "is a DICOM file; convert a series with dcm2niix"),
         ("a.hdr", bytes(344) + b"ni1\0", "pair; make it one file: nib-convert"),
@@ -657,6 +657,14 @@ def test_what_is_known_and_not_read_says_what_converts_it(
     with pytest.raises(FileError, match=told) as caught:
         read_image(tmp_path / name)
     assert "\n" not in str(caught.value)
+
+
+def test_pictures_for_the_eye_that_are_not_written_name_what_is(tmp_path: Path) -> None:
+    for name in ("a.heic", "a.HEIF", "a.avif"):
+        with pytest.raises(FileError, match=r"cannot write .*; use \.jpg, or \.png") as caught:
+            write_image(tmp_path / name, np.zeros((4, 4), np.uint8))
+        assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -76,11 +76,13 @@ _IN_MP4 = {
 }  # brands of pictures that are stored as MP4 is
 _CONVERT = {
     "GIF": "a GIF, whose colours are numbers of a palette; convert it: magick in.gif out.png",
-    "HEIC": "a HEIC picture; convert it: heif-convert in.heic out.png (libheif), or magick in.heic out.png",
+    "HEIC": "a HEIC picture; export it as JPEG from the phone or its photo program, or convert it: "
+    "heif-convert in.heic out.png (libheif), or magick in.heic out.png",
     "AVIF": "an AVIF picture; convert it: avifdec in.avif out.png (libavif), or magick in.avif out.png",
     "DICOM": "a DICOM file; convert a series with dcm2niix (.nii.gz), a picture with dcmj2pnm (.png, .tif)",
     "PAIR": "half of a NIfTI or Analyze pair; make it one file: nib-convert in.hdr out.nii.gz",
 }  # formats that are known and not read
+_NOT_WRITTEN = (".heic", ".heif", ".hif", ".avif", ".gif")  # pictures for the eye
 _IN_ZARR = ("zarr.json", ".zarray", ".zgroup")
 _EXTRAS = {
     "astropy": "fits",
@@ -205,6 +207,8 @@ def format_of(path: str | os.PathLike[str]) -> str:
     if format is None:
         if is_raw_name(path):
             raise FileError(f"cannot write {suffix!r}, which only cameras do; use .dng")
+        if suffix.lower() in _NOT_WRITTEN:
+            raise FileError(f"cannot write {suffix!r}; use .jpg, or .png, which loses nothing")
         raise FileError(
             f"cannot write {suffix or 'a name without ending'!r}; use one of {', '.join(_SUFFIXES)}"
         )
