@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Code = Literal["almost-nothing", "texture", "units", "unchanged", "clipped", "metadata", "rounding"]
+Code = Literal[
+    "almost-nothing", "texture", "units", "unchanged", "clipped", "metadata", "rounding", "bilevel"
+]  # fmt: skip
 Remedy = Literal["level", "coarse", "region", "floats"]
 
 # {value} is what goes with a remedy: a number, or where to write.

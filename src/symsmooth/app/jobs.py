@@ -36,6 +36,11 @@ Index = tuple[int | slice, ...]  # of a piece of a stack
 
 # Fractions at which things begin, for the progress callback.
 _READING, _WRITING, _NOISE_TIME = 0.01, 0.98, 0.05
+_BILEVEL = JobWarning(
+    "bilevel",
+    "one bit a pixel, black or white, has no noise level, so nothing was changed; "
+    "to smooth it, save it as grey first",
+)
 _MAX_ESTIMATES = 8  # slices from which the noise level of a stack is taken
 
 
@@ -177,7 +182,7 @@ def denoise_file(
 ) -> Outcome:
     """Read, make sure that the result can be written, denoise, write."""
     from .. import __version__
-    from ..io.files import check_writable, write_checked
+    from ..io.files import check_writable, copy_file, write_checked
     from ..io.stacks import cut
 
     start = time.perf_counter()
@@ -196,17 +201,24 @@ def denoise_file(
         _denoise_image(job, image, stack, own)
         for image, stack, own in zip(images, stacks, work, strict=True)
     ]
-    first = done[0]
+    lead = next((n for n, image in enumerate(images) if not image.is_bilevel), 0)
+    first = done[lead]  # of those that have noise
     level = "" if first.noise is None else f", {first.noise.words}"
     note = f"symsmooth {__version__}: {job.method.name}{level}"
     report(_WRITING, "writing")
-    write_checked(target, [each.image for each in done], note)
+    if _stays(images, target, job):
+        copy_file(file.path, target)
+    else:
+        write_checked(target, [each.image for each in done], note)
     report(1.0, "done")
     lost: list[JobWarning] = []
     if first.noise is not None:
         lost = rounding_warning(first.image.pixels.dtype, first.removed, target)
+    n_left = sum(image.is_bilevel for image in images)
+    if 0 < n_left < len(images):
+        lost.append(_some_bilevel(n_left, len(images)))
     return Outcome(
-        file.path, target, images[0], stacks[0], len(images), job, first.noise,
+        file.path, target, images[lead], stacks[lead], len(images), job, first.noise,
         {**job.chosen, **first.learned}, [*first.warnings, *lost], time.perf_counter() - start,
         first.check,
     )  # fmt: skip
@@ -233,6 +245,10 @@ def _denoise_image(
     from ..noise.check import check_images
 
     report = progress or no_progress
+    if image.is_bilevel:
+        made = written_like(image, job.dtype)
+        pixels = image.pixels.astype(made.pixels.dtype)
+        return _Done(replace(made, pixels=pixels), None, {}, [_BILEVEL], 0.0, None)
     report(0.0, "noise")
     middle = _middle_piece(image, stack)
     model = job.find_noise(noise_estimator(image, stack, middle))
@@ -260,6 +276,21 @@ def _denoise_image(
     like = written_like(image, job.dtype)
     made = replace(like, pixels=rounded(denoised, like.pixels.dtype))
     return _Done(made, noise, learned if n_pieces == 1 else {}, warnings, removed, check)
+
+
+def _some_bilevel(n_left: int, n_images: int) -> JobWarning:
+    """Say that some images of a file were left as they are."""
+    have, left = ("has", "was") if n_left == 1 else ("have", "were")
+    text = f"{n_left} of {n_images} images {have} one bit a pixel, no noise level, and {left} left alone"
+    return JobWarning("bilevel", text)
+
+
+def _stays(images: Sequence[ImageFile], target: Path, job: DenoiseJob) -> bool:
+    """Whether a file has nothing that could be denoised and is to be written as what it is."""
+    from ..io.formats import format_of
+
+    same = format_of(target) == images[0].format and not job.dtype
+    return same and all(image.is_bilevel for image in images)
 
 
 def no_progress(fraction: float, what: str) -> None:
@@ -355,7 +386,8 @@ def describe_size(image: ImageFile, stack: Stack) -> str:
     cut = f", {len(stack)} slices" if len(stack) > 1 else ""
     if stack.third:
         cut = f", {len(stack)} volumes" if len(stack) > 1 else ", volume"
-    return f"{size} {image.pixels.dtype}{channels}{cut}"
+    dtype = "1 bit" if image.is_bilevel else image.pixels.dtype
+    return f"{size} {dtype}{channels}{cut}"
 
 
 def noise_estimator(image: ImageFile, stack: Stack, middle: Index | None = None) -> NoiseEstimator:

@@ -189,6 +189,11 @@ def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) ->
     from ..io.stacks import cut
     from ..noise import resolve
 
+    if image.is_bilevel:
+        if as_json:
+            facts = {"input": str(source), "noise": None, "percent": 0.0, "range": 1.0}
+            return json.dumps(facts | {"shape": list(image.pixels.shape), "dtype": "bool"})
+        return f"{source}: {jobs.describe_size(image, cut(image))}, black or white: no noise level"
     stack, span = cut(image), value_range(image.pixels)
     model = resolve(jobs.noise_estimator(image, stack))
     pixels = jobs.middle_slice(image, stack)

@@ -117,6 +117,11 @@ class ImageFile:
         return 1 if self.channel_axis is None else self.pixels.shape[self.channel_axis]
 
     @property
+    def is_bilevel(self) -> bool:
+        """Whether the file has one bit a pixel, black or white; ``pixels`` are 0 and 255 then."""
+        return bool(self.details.get("bilevel"))
+
+    @property
     def is_cmyk(self) -> bool:
         """Whether the four channels are inks, as JPEG and TIFF can have them."""
         inks = self.format == "JPEG" or self.details.get("photometric") == "separated"

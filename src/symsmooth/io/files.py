@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -156,6 +157,16 @@ def write_checked(path: str | os.PathLike[str], images: Sequence[ImageFile], not
         raise FileError(text) from error
     except Exception as error:
         raise FileError(f"{file}: cannot be written: {one_line(error)}") from error
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a file byte for byte, all of it or nothing."""
+    try:
+        with open(source, "rb") as original, atomic_write(target) as handle:
+            shutil.copyfileobj(original, handle)
+    except OSError as error:
+        text = f"{target}: cannot be written: {one_line(error)}; choose another place for it"
+        raise FileError(text) from error
 
 
 def _assemble(file: Path, pixels: Array, like: ImageFile | None) -> ImageFile:

@@ -82,7 +82,7 @@ _CONVERT = {
     "DICOM": "a DICOM file; convert a series with dcm2niix (.nii.gz), a picture with dcmj2pnm (.png, .tif)",
     "PAIR": "half of a NIfTI or Analyze pair; make it one file: nib-convert in.hdr out.nii.gz",
 }  # formats that are known and not read
-_NOT_WRITTEN = (".heic", ".heif", ".hif", ".avif", ".gif")  # pictures for the eye
+_NOT_WRITTEN = (".heic", ".heif", ".hif", ".avif")  # pictures for the eye
 _IN_ZARR = ("zarr.json", ".zarray", ".zgroup")
 _EXTRAS = {
     "astropy": "fits",

@@ -45,7 +45,7 @@ def read(file: OpenFile) -> list[ImageFile]:
             else:
                 opened.load()
                 split = _split(_plain_mode(opened))
-            details = _metadata(opened)
+            details = _metadata(opened) | {"bilevel": opened.mode == "1"}
     except Image.DecompressionBombError as error:
         raise FileError("has more pixels than is safe to open; save it as TIFF") from error
     if format == "PNG":

@@ -63,10 +63,11 @@ def _read_series(series: Any, file: OpenFile) -> ImageFile:
     page = series.keyframe
     photometric = _photometric(page)
     pixels, axes = _decode(series, file), series.axes
-    as_stored = photometric != "palette" and pixels.dtype != bool
+    bilevel = pixels.dtype == bool
+    as_stored = photometric != "palette" and not bilevel
     if photometric == "palette":
         pixels, axes, photometric = _apply_palette(pixels, page), axes + "S", "rgb"
-    if pixels.dtype == bool:
+    if bilevel and pixels.dtype == bool:
         pixels = pixels.astype(np.uint8) * np.uint8(255)
     inverted = photometric == "miniswhite" and pixels.dtype.kind == "u"
     if inverted:
@@ -77,6 +78,7 @@ def _read_series(series: Any, file: OpenFile) -> ImageFile:
         "planarconfig": PLANAR[int(page.planarconfig)] if "S" in axes else None,
         "extrasamples": tuple(int(kind) for kind in page.extrasamples),
         "as_stored": as_stored,
+        "bilevel": bilevel,
         "inverted": inverted,
         "pyramid": pyramid(series),
     }
@@ -256,8 +258,11 @@ def _write_anew(writer: tifffile.TiffWriter, image: ImageFile) -> None:
     extra = [(code, 2, len(text) + 1, text, True) for code, text in texts.items()]
     if details.get("xmp"):
         extra.append((700, 1, len(details["xmp"]), details["xmp"], True))
+    pixels = np.ascontiguousarray(_with_alpha(image))
+    as_bits = image.is_bilevel and image.alpha is None and pixels.dtype == np.uint8
     writer.write(
-        np.ascontiguousarray(_with_alpha(image)),
+        pixels > 127 if as_bits else pixels,
+        compression="zlib" if as_bits else None,
         photometric=layout["photometric"],
         planarconfig=layout["planarconfig"],
         extrasamples=layout["extrasamples"] or None,

@@ -35,6 +35,8 @@ def inspect_file(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -
     with limit_decoded_size(max_bytes):
         images = bridge.read_file(path)
     image = images[0]
+    if image.is_bilevel:
+        raise FileError(f"{path}: has one bit a pixel, black or white, and so no noise level")
     bridge.check_memory(image.pixels[cut(image).pieces[0]])
     pixels, others = drawing.arrange(image)
     middle = drawing.middle_of(pixels, len(others))
