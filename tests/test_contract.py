@@ -278,3 +278,20 @@ def test_progress_is_reported_and_can_stop_the_work(name, noisy) -> None:
 
     with pytest.raises(Stop):
         METHODS[name](noisy, SIGMA, progress=stop)
+
+
+@EACH
+def test_masked_arrays_come_back_masked(name: str, noisy: np.ndarray) -> None:
+    """They are the plain array with the same mask, and what lies under it does not matter."""
+    method = METHODS[name]
+    hole = np.zeros(noisy.shape, bool)
+    hole[10:13, 20:22] = True
+    garbage = np.where(hole, 2.0, noisy)
+    masked = np.ma.MaskedArray(garbage, mask=hole, fill_value=-1.0)
+    known: dict[str, Any] = {"sigma": SIGMA} if method.removes_noise else {}
+    result = method.function(masked, **known)
+    assert isinstance(result, np.ma.MaskedArray)
+    assert np.array_equal(result.mask, hole)
+    assert result.fill_value == -1.0
+    plain = method.function(np.where(hole, np.nan, noisy), **known)
+    assert np.array_equal(result.data, plain)

@@ -123,6 +123,31 @@ def test_masked_arrays_carry_their_mask() -> None:
     assert picture.mask.sum() == 2
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64"])
+@pytest.mark.parametrize("hard", [False, True])
+def test_a_masked_array_comes_back_as_one(dtype, hard) -> None:
+    image = np.ma.masked_less(np.arange(20, dtype=dtype).reshape(4, 5), 3)
+    image.set_fill_value(7)
+    if hard:
+        image.harden_mask()
+    picture = open_image(image)
+    result = picture.restore(picture.noisy)
+    assert isinstance(result, np.ma.MaskedArray)
+    assert np.array_equal(result.mask, image.mask)
+    assert result.mask is not image.mask  # nobody's mask is shared
+    assert (result.fill_value, result.hardmask, result.dtype) == (7, hard, image.dtype)
+    assert np.array_equal(result.compressed(), image.compressed())
+
+
+def test_a_masked_array_in_which_nothing_is_masked_stays_one() -> None:
+    image = np.ma.array(np.random.default_rng(0).random((8, 9, 3)))
+    picture = open_image(image, -1)
+    assert picture.mask is None
+    result = picture.restore(picture.noisy)
+    assert isinstance(result, np.ma.MaskedArray)
+    assert result.mask is np.ma.nomask
+
+
 def test_filling_reaches_across_a_picture_that_is_almost_empty() -> None:
     valid = np.zeros((33, 65), bool)
     valid[0, 0] = True

@@ -43,7 +43,8 @@ class Picture:
         ``original = noisy * scale + offset``.
     channel_axis : int or None
     wrap : callable
-        Makes an array what the image was: an xarray.DataArray, a Pillow image, a torch tensor.
+        Makes an array what the image was: a masked array, an xarray.DataArray, a Pillow image, a torch
+        tensor.
     whole : Picture or None
         What this is a piece of, or a sample of it.
     """
@@ -157,8 +158,8 @@ def open_image(
     ----------
     image : array_like
         2-D, or 3-D (a volume), plus a channel axis; any real dtype but bool.  Non-finite pixels, and
-        masked ones of a masked array, are missing.  For an xarray.DataArray, a Pillow image or a torch
-        tensor ``restore`` returns one; a Piece has the units of its whole.
+        masked ones of a masked array, are missing.  For a masked array, an xarray.DataArray, a Pillow image
+        or a torch tensor ``restore`` returns one; a Piece has the units of its whole.
     channel_axis : int, None or "auto"
         The axis of the channels; None if there is none; see :func:`find_channel_axis` for "auto".
     mask : array_like of bool or None
@@ -205,7 +206,16 @@ def unwrap(image: Any) -> tuple[Any, Callable[[Array], Any]]:
         if image.device.type != "cpu":
             raise TypeError(f"image is a tensor on {image.device}; pass image.cpu()")
         return image.detach().numpy(), torch.from_numpy
+    if isinstance(image, np.ma.MaskedArray):
+        return image, lambda pixels: _masked_like(image, pixels)
     return image, np.asarray
+
+
+def _masked_like(image: Any, pixels: Array) -> Any:
+    """Return a masked array with the mask and fill value of another; the mask is a copy."""
+    mask = image.mask if image.mask is np.ma.nomask else image.mask.copy()
+    hard = bool(image.hardmask)
+    return np.ma.MaskedArray(pixels, mask=mask, fill_value=image.fill_value, hard_mask=hard)
 
 
 def _unwrap_pillow(image: Any) -> tuple[Array, Callable[[Array], Any]]:
