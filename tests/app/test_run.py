@@ -21,7 +21,8 @@ from symsmooth import cli
 from symsmooth.app import large
 from symsmooth.app.compare import CompareJob
 from symsmooth.app.explain import ExplainJob
-from symsmooth.app.jobs import DenoiseJob, Outcome, Page
+from symsmooth.app.jobs import DenoiseJob, Outcome
+from symsmooth.app.page import Page
 from symsmooth.app.run import BatchJob, FileJob, run
 from symsmooth.cli.console import time_left
 from symsmooth.cli.options import parse_methods

@@ -15,6 +15,7 @@ from .errors import UsageError
 from .job_warnings import JobWarning
 from .noise_report import describe as describe_model
 from .noise_report import value_range
+from .page import Page
 
 if TYPE_CHECKING:
     from ..io import ImageFile
@@ -141,7 +142,7 @@ class CompareJob:
     seed: int = 0
 
 
-def compare(job: CompareJob, progress: Progress | None = None) -> jobs.Page:
+def compare(job: CompareJob, progress: Progress | None = None) -> Page:
     """Run the methods and return the page."""
     from ..core.image import open_image
     from ..noise import NoiseEstimator, resolve
@@ -182,7 +183,7 @@ def compare(job: CompareJob, progress: Progress | None = None) -> jobs.Page:
     text = compare_page(page, part_of(progress, _DRAWING, 1.0, "page: "))
     report(1.0, "done")
     questions = [f"{job.source}: {doubt}" for doubt in doubts]
-    return jobs.Page(text, [*question_sigma(job.source, pixels, job.sigma), *questions])
+    return Page(text, [*question_sigma(job.source, pixels, job.sigma), *questions])
 
 
 def _is_same(image: Any, pixels: Any) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from ..core.parallel import Progress, part_of
 from . import jobs
 from .compare import describe, open_picture, page_facts, question_sigma
+from .page import Page
 
 _DRAWING = 0.7  # fraction at which the page begins, for the progress callback
 
@@ -26,7 +27,7 @@ class ExplainJob:
     seed: int = 0
 
 
-def explain(job: ExplainJob, progress: Progress | None = None) -> jobs.Page:
+def explain(job: ExplainJob, progress: Progress | None = None) -> Page:
     """Learn a mixture from a picture and return the page about it."""
     from ..core.image import open_image
     from ..noise import NoiseEstimator, White, resolve
@@ -49,4 +50,4 @@ def explain(job: ExplainJob, progress: Progress | None = None) -> jobs.Page:
     report(_DRAWING, "page")
     text = explain_page(job.source.name, learned, facts)
     report(1.0, "done")
-    return jobs.Page(text, question_sigma(job.source, pixels, job.sigma))
+    return Page(text, question_sigma(job.source, pixels, job.sigma))

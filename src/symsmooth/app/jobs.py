@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..core.parallel import Progress, part_of
+from .bilevel import bilevel_warning, is_copy
 from .dtypes import (
     check_dtype,
     dtype_warnings,
@@ -36,11 +37,6 @@ Index = tuple[int | slice, ...]  # of a piece of a stack
 
 # Fractions at which things begin, for the progress callback.
 _READING, _WRITING, _NOISE_TIME = 0.01, 0.98, 0.05
-_BILEVEL = JobWarning(
-    "bilevel",
-    "one bit a pixel, black or white, has no noise level, so nothing was changed; "
-    "to smooth it, save it as grey first",
-)
 _MAX_ESTIMATES = 8  # slices from which the noise level of a stack is taken
 
 
@@ -161,22 +157,6 @@ class Outcome:
         }
 
 
-@dataclass(frozen=True)
-class Page:
-    """A report in HTML, and what looks doubtful."""
-
-    text: str
-    warnings: Sequence[str] = ()
-
-    def save(self, out: Path) -> None:
-        """Write the page, and its folder if there is none; it appears whole or not at all."""
-        from ..io import atomic_write
-
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(out) as handle:
-            handle.write(self.text.encode("utf-8"))
-
-
 def denoise_file(
     file: OpenFile, target: Path, job: DenoiseJob, progress: Progress | None
 ) -> Outcome:
@@ -206,7 +186,7 @@ def denoise_file(
     level = "" if first.noise is None else f", {first.noise.words}"
     note = f"symsmooth {__version__}: {job.method.name}{level}"
     report(_WRITING, "writing")
-    if _stays(images, target, job):
+    if all(image.is_bilevel for image in images) and not job.dtype and is_copy(images[0], target):
         copy_file(file.path, target)
     else:
         write_checked(target, [each.image for each in done], note)
@@ -214,9 +194,7 @@ def denoise_file(
     lost: list[JobWarning] = []
     if first.noise is not None:
         lost = rounding_warning(first.image.pixels.dtype, first.removed, target)
-    n_left = sum(image.is_bilevel for image in images)
-    if 0 < n_left < len(images):
-        lost.append(_some_bilevel(n_left, len(images)))
+    lost += bilevel_warning([image.is_bilevel for image in images])
     return Outcome(
         file.path, target, images[lead], stacks[lead], len(images), job, first.noise,
         {**job.chosen, **first.learned}, [*first.warnings, *lost], time.perf_counter() - start,
@@ -248,7 +226,7 @@ def _denoise_image(
     if image.is_bilevel:
         made = written_like(image, job.dtype)
         pixels = image.pixels.astype(made.pixels.dtype)
-        return _Done(replace(made, pixels=pixels), None, {}, [_BILEVEL], 0.0, None)
+        return _Done(replace(made, pixels=pixels), None, {}, [], 0.0, None)
     report(0.0, "noise")
     middle = _middle_piece(image, stack)
     model = job.find_noise(noise_estimator(image, stack, middle))
@@ -276,21 +254,6 @@ def _denoise_image(
     like = written_like(image, job.dtype)
     made = replace(like, pixels=rounded(denoised, like.pixels.dtype))
     return _Done(made, noise, learned if n_pieces == 1 else {}, warnings, removed, check)
-
-
-def _some_bilevel(n_left: int, n_images: int) -> JobWarning:
-    """Say that some images of a file were left as they are."""
-    have, left = ("has", "was") if n_left == 1 else ("have", "were")
-    text = f"{n_left} of {n_images} images {have} one bit a pixel, no noise level, and {left} left alone"
-    return JobWarning("bilevel", text)
-
-
-def _stays(images: Sequence[ImageFile], target: Path, job: DenoiseJob) -> bool:
-    """Whether a file has nothing that could be denoised and is to be written as what it is."""
-    from ..io.formats import format_of
-
-    same = format_of(target) == images[0].format and not job.dtype
-    return same and all(image.is_bilevel for image in images)
 
 
 def no_progress(fraction: float, what: str) -> None:
@@ -383,6 +346,10 @@ def describe_size(image: ImageFile, stack: Stack) -> str:
     """Return width x height (x depth), dtype, channels, and how it is cut, in words."""
     size = "x".join(str(n) for n in reversed(image.spatial))
     channels = f" {image.n_channels} channels" if image.channel_axis is not None else ""
+    if image.ramp is not None:
+        channels = ", grey with a palette"
+    elif image.details.get("from_palette"):
+        channels += ", its palette made RGB"
     cut = f", {len(stack)} slices" if len(stack) > 1 else ""
     if stack.third:
         cut = f", {len(stack)} volumes" if len(stack) > 1 else ", volume"

@@ -12,8 +12,9 @@ from ..core.parallel import Progress, default_workers, stop_when
 from .batch import Shares, in_order
 from .compare import CompareJob, compare
 from .explain import ExplainJob, explain
-from .jobs import DenoiseJob, Outcome, Page, denoise_file
+from .jobs import DenoiseJob, Outcome, denoise_file
 from .large import BoxOptions, denoise_boxes, large_source
+from .page import Page
 from .raw import denoise_raw_file, is_raw
 
 

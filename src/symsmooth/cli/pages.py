@@ -13,7 +13,7 @@ import typer
 from ..app.compare import CompareJob, check_target
 from ..app.errors import UsageError
 from ..app.explain import ExplainJob
-from ..app.jobs import Page as HtmlPage
+from ..app.page import Page as HtmlPage
 from ..app.run import run
 from .arguments import Axis, OneFile, Overwrite, Page, Seed, Sigma, Slice, Workers, check_sigma
 from .commands import whole_number

@@ -122,6 +122,11 @@ class ImageFile:
         return bool(self.details.get("bilevel"))
 
     @property
+    def ramp(self) -> Any:
+        """The palette of a grey picture in false colours (:class:`.palette.Ramp`), else None."""
+        return self.details.get("ramp") if self.pixels.dtype.kind == "u" else None
+
+    @property
     def is_cmyk(self) -> bool:
         """Whether the four channels are inks, as JPEG and TIFF can have them."""
         inks = self.format == "JPEG" or self.details.get("photometric") == "separated"

@@ -1,8 +1,9 @@
 """PNG, JPEG, BMP and WebP, by Pillow; ``_png`` and ``_jpeg`` do what it does not.
 
-Read: palettes become RGB(A) and 1-bit pictures 8-bit grey; pixels are upright, as the EXIF
-orientation says.  Written: PNG, BMP and WebP without loss (WebP has no grey, so a grey picture comes
-back from it as RGB), JPEG as ``_jpeg`` says; with its EXIF a picture is turned back as it was stored.
+Read: palettes become RGB(A), but those that are a ramp stay, and 1-bit pictures become 8-bit grey; pixels
+are upright, as the EXIF orientation says.  Written: PNG, BMP and WebP without loss (WebP has no grey, so
+a grey picture comes back from it as RGB), JPEG as ``_jpeg`` says; with its EXIF a picture is turned back
+as it was stored.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from . import jpeg, png
 from .base import Array, FileError, ImageFile, OpenFile, native
 from .ifd import exif_with_software
 from .limits import check_declared_size, check_scans
+from .palette import Ramp, find_ramp
 
 _LONGEST = {"JPEG": 65500, "WEBP": 16383}
 _WITH_ALPHA = ("PNG", "WEBP")
 _BEST_COMPRESSION = {"WEBP": 100_000}  # plain surfaces take next to nothing; others as deflate
+_WITH_PALETTE = ("PNG", "BMP")
 _WITH_EXIF = ("PNG", "JPEG", "WEBP")
 _ORIENTATION = 0x0112
 _UNTURN = {6: 8, 8: 6}  # the others undo themselves
@@ -30,6 +33,7 @@ _UNTURN = {6: 8, 8: 6}  # the others undo themselves
 def read(file: OpenFile) -> list[ImageFile]:
     """Read one picture and split off its alpha channel."""
     handle, format = file.handle, file.format
+    ramp: Ramp | None = None
     depth, colour_type = png.header(handle) if format == "PNG" else (8, 2)
     coded = handle.read() if format == "JPEG" else b""
     check_scans(coded)
@@ -44,8 +48,10 @@ def read(file: OpenFile) -> list[ImageFile]:
                 split = _split_samples(stored, has_alpha=colour_type != 2)
             else:
                 opened.load()
-                split = _split(_plain_mode(opened))
-            details = _metadata(opened) | {"bilevel": opened.mode == "1"}
+                ramp = _ramp(opened)
+                split = _split(_plain_mode(opened) if ramp is None else opened)
+            details = _metadata(opened) | {"bilevel": opened.mode == "1", "ramp": ramp}
+            details["from_palette"] = ramp is None and opened.mode in ("P", "PA")
     except Image.DecompressionBombError as error:
         raise FileError("has more pixels than is safe to open; save it as TIFF") from error
     if format == "PNG":
@@ -66,6 +72,14 @@ def _check_size(opened: Image.Image, depth: int, stored: int) -> None:
     n_bytes = opened.width * opened.height * samples * max(depth, 8) // 8
     best = _BEST_COMPRESSION.get(str(opened.format), 1100) * (32 if packed else 1)
     check_declared_size(n_bytes, stored, best=best)
+
+
+def _ramp(opened: Image.Image) -> Ramp | None:
+    """Return the palette of a picture if it is a ramp and nothing shines through it."""
+    if opened.mode != "P" or "transparency" in opened.info:
+        return None
+    colours = np.array(opened.getpalette("RGB") or [], np.uint8).reshape(-1, 3)
+    return find_ramp(np.asarray(opened), colours)
 
 
 def _metadata(opened: Image.Image) -> dict[str, Any]:
@@ -162,6 +176,9 @@ def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str)
     """Write one picture, its alpha put back."""
     (image,) = images
     pixels = image.channels_last.reshape(*image.spatial, image.n_channels)
+    if image.ramp is not None:
+        keeps = format in _WITH_PALETTE
+        pixels = image.ramp.hold(pixels) if keeps else image.ramp.paint(pixels[..., 0])
     if image.alpha is not None:
         pixels = np.dstack([pixels, image.alpha])
     if format in _WITH_EXIF:
@@ -180,6 +197,8 @@ def _save(handle: BinaryIO, pixels: Array, image: ImageFile, format: str, note: 
     details = image.details
     grey = pixels.shape[2] == 1
     picture = Image.fromarray(np.ascontiguousarray(pixels[..., 0] if grey else pixels))
+    if grey and image.ramp is not None:
+        picture.putpalette(image.ramp.colours.tobytes())
     extra: dict[str, Any] = {"dpi": details.get("dpi")}
     if format == "WEBP":
         extra = {"lossless": True, "exact": True}

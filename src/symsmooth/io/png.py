@@ -2,7 +2,7 @@
 
 Pillow decodes: for 16-bit colour twice, once for the high bytes and once for the low ones.  We
 encode: all that is not pixels is copied from the file the picture came from, in its order, but what
-speaks of the old pixels (palette, transparent colour) is left out.
+speaks of the old pixels (palette, transparent colour) is left out; a palette that is a ramp is put back.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from .ifd import exif_with_software
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _KINDS = {(1, False): 0, (3, False): 2, (1, True): 4, (3, True): 6}  # channels, alpha: colour type
+_PALETTE = 3  # the colour type of numbers
 _OF_OLD_PIXELS = {b"tRNS", b"hIST", b"PLTE", b"IDAT", b"IHDR", b"IEND"}
 _OF_OLD_KIND = {b"bKGD", b"sBIT"}  # true only while colour type and depth are the same
 _KNOWN = set(b"cHRM gAMA iCCP sRGB cICP mDCV cLLI pHYs sPLT tIME oFFs pCAL sCAL sTER".split())
@@ -97,8 +98,12 @@ def write(handle: BinaryIO, pixels: Array, image: ImageFile, note: str) -> None:
     rows, columns, samples = pixels.shape
     depth = 8 * pixels.dtype.itemsize
     kind = _KINDS[samples - (image.alpha is not None), image.alpha is not None]
+    if image.ramp is not None:
+        kind = _PALETTE
     same_kind = image.details.get("kind") == (depth, kind)
     before, after = _metadata(image, note, same_kind)
+    if image.ramp is not None:
+        before = _with_palette(before, image.ramp.colours)
     handle.write(SIGNATURE)
     _put(handle, b"IHDR", struct.pack(">IIBBBBB", columns, rows, depth, kind, 0, 0, 0))
     for chunk in before:
@@ -110,6 +115,12 @@ def write(handle: BinaryIO, pixels: Array, image: ImageFile, note: str) -> None:
     _put(handle, b"IDAT", deflate.flush())
     for chunk in [*after, (b"IEND", b"")]:
         _put(handle, *chunk)
+
+
+def _with_palette(chunks: list[Chunk], colours: Array) -> list[Chunk]:
+    """Put a palette among chunks: only a background colour comes after it."""
+    later = [chunk for chunk in chunks if chunk[0] == b"bKGD"]
+    return [*(c for c in chunks if c not in later), (b"PLTE", colours.tobytes()), *later]
 
 
 def _put(handle: BinaryIO, kind: bytes, body: bytes) -> None:

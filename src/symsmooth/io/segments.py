@@ -46,7 +46,7 @@ def can_rewrite(level: Any) -> bool:
     if level.dataoffset is not None:
         return True
     whole_bytes = page.bitspersample == 8 * page.dtype.itemsize
-    known = page.compression in _LOSSLESS and page.photometric in (0, 1, 2, 5)
+    known = page.compression in _LOSSLESS and page.photometric in (0, 1, 2, 3, 5)
     if not (known and whole_bytes and page.fillorder == 1 and not page.is_subsampled):
         return False
     try:

@@ -19,6 +19,7 @@ import tifffile
 
 from .base import Array, FileError, ImageFile, OpenFile, channels_of, native
 from .ifd import add_software
+from .palette import Ramp, find_ramp
 from .pyramid import build, how_reduced
 from .segments import (
     Segments,
@@ -64,9 +65,13 @@ def _read_series(series: Any, file: OpenFile) -> ImageFile:
     photometric = _photometric(page)
     pixels, axes = _decode(series, file), series.axes
     bilevel = pixels.dtype == bool
-    as_stored = photometric != "palette" and not bilevel
-    if photometric == "palette":
-        pixels, axes, photometric = _apply_palette(pixels, page), axes + "S", "rgb"
+    ramp, from_palette = None, photometric == "palette"
+    if from_palette:
+        colours = _palette(pixels, page)
+        ramp = find_ramp(pixels, colours)
+        if ramp is None:
+            pixels, axes, photometric = colours[pixels], axes + "S", "rgb"
+    as_stored = not bilevel and (ramp is not None or not from_palette)
     if bilevel and pixels.dtype == bool:
         pixels = pixels.astype(np.uint8) * np.uint8(255)
     inverted = photometric == "miniswhite" and pixels.dtype.kind == "u"
@@ -79,6 +84,8 @@ def _read_series(series: Any, file: OpenFile) -> ImageFile:
         "extrasamples": tuple(int(kind) for kind in page.extrasamples),
         "as_stored": as_stored,
         "bilevel": bilevel,
+        "ramp": ramp,
+        "from_palette": from_palette and ramp is None,
         "inverted": inverted,
         "pyramid": pyramid(series),
     }
@@ -164,12 +171,11 @@ def _decode_with_pillow(series: Any, file: OpenFile) -> Array | None:
     return np.stack(frames).reshape(series.shape)
 
 
-def _apply_palette(indices: Array, page: Any) -> Array:
-    """Return the RGB pixels (8-bit, last axis) that palette indices stand for."""
-    if page.colormap is None or int(indices.max()) >= page.colormap.shape[1]:
+def _palette(numbers: Array, page: Any) -> Array:
+    """Return the colours (n, 3), 8-bit, that numbers stand for."""
+    if page.colormap is None or int(numbers.max()) >= page.colormap.shape[1]:
         raise FileError("lacks the palette its pixels refer to")
-    colours = (page.colormap >> 8).astype(np.uint8)  # (3, entries), 16-bit in the file
-    return np.moveaxis(colours[:, indices], 0, -1)
+    return np.ascontiguousarray((page.colormap >> 8).astype(np.uint8).T)  # 16-bit in the file
 
 
 def _split(pixels: Array, details: dict[str, Any], format: str) -> ImageFile:
@@ -222,6 +228,8 @@ def _rewrite(handle: BinaryIO, images: Sequence[ImageFile]) -> bool:
     with open_tiff(handle) as tiff:
         for series, image in zip(whole_series(tiff), images, strict=True):
             pixels: Any = _with_alpha(image)
+            if image.ramp is not None:
+                pixels = image.ramp.hold(pixels)
             if image.details["inverted"]:
                 pixels = ~pixels
             for level in series.levels:
@@ -259,11 +267,16 @@ def _write_anew(writer: tifffile.TiffWriter, image: ImageFile) -> None:
     if details.get("xmp"):
         extra.append((700, 1, len(details["xmp"]), details["xmp"], True))
     pixels = np.ascontiguousarray(_with_alpha(image))
+    colours = None
+    if image.ramp is not None:
+        pixels = image.ramp.hold(pixels)
+        colours = _colour_map(image.ramp, pixels)
     as_bits = image.is_bilevel and image.alpha is None and pixels.dtype == np.uint8
     writer.write(
         pixels > 127 if as_bits else pixels,
         compression="zlib" if as_bits else None,
-        photometric=layout["photometric"],
+        photometric="palette" if image.ramp is not None else layout["photometric"],
+        colormap=colours,
         planarconfig=layout["planarconfig"],
         extrasamples=layout["extrasamples"] or None,
         metadata={"axes": layout["axes"]} if 270 not in texts else None,
@@ -275,6 +288,14 @@ def _write_anew(writer: tifffile.TiffWriter, image: ImageFile) -> None:
         description=texts.get(270),
         datetime=texts.get(306),
     )
+
+
+def _colour_map(ramp: Ramp, numbers: Array) -> Array:
+    """Return the palette as a TIFF has it: (3, one for each number there can be), 16-bit."""
+    n_colours = 2 ** (8 * numbers.dtype.itemsize)
+    missing = n_colours - len(ramp.colours)
+    colours = np.pad(ramp.colours.astype(np.uint16) * 257, ((0, missing), (0, 0)), mode="edge")
+    return np.ascontiguousarray(colours.T)
 
 
 def _layout(image: ImageFile) -> dict[str, Any]:
