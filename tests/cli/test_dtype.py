@@ -126,6 +126,31 @@ def test_rounding_that_costs_little_is_not_mentioned(tmp_path: Path) -> None:
     assert not told(run(tmp_path / "in.png", "-o", tmp_path / "o.png", *FAST))["warnings"]
 
 
+QUIET = np.random.default_rng(5).normal(0.0, 0.6, (64, 64, 3))  # less noise than a grey level
+
+
+def test_few_counts_in_a_file_for_data_are_warned_about(tmp_path: Path) -> None:
+    for name, dtype in (("in.tif", np.uint8), ("in.npy", np.uint8), ("in.fits", np.int16)):
+        write_image(tmp_path / name, COUNTS.astype(dtype))
+        outcome = told(run(tmp_path / name, "-o", tmp_path / f"out-{name}", *FAST))
+        assert "rounding" in outcome["warning_codes"]
+
+
+@pytest.mark.parametrize("name", ["in.jpg", "in.png", "in.webp", "in.tif", "in.npy"])
+@pytest.mark.parametrize("grey", [False, True])
+def test_photographs_are_not(tmp_path: Path, name: str, grey: bool) -> None:
+    photo = np.rint(np.linspace(40, 200, 64)[:, None, None] + QUIET).astype(np.uint8)
+    write_image(tmp_path / name, photo[..., 0] if grey else photo)
+    outcome = told(run(tmp_path / name, "-o", tmp_path / f"out-{name}", "--sigma", 0.6, *FAST))
+    assert "rounding" not in outcome["warning_codes"]
+
+
+def test_counts_in_a_picture_for_the_eye_are_not(tmp_path: Path) -> None:
+    write_image(tmp_path / "in.png", COUNTS.astype(np.uint8))
+    outcome = told(run(tmp_path / "in.png", "-o", tmp_path / "out.png", *FAST))
+    assert "rounding" not in outcome["warning_codes"]
+
+
 def test_knobs_are_options(tmp_path: Path) -> None:
     colour = np.random.default_rng(4).normal(100.0, 9.0, (40, 48, 3)).astype(np.float32)
     np.save(tmp_path / "in.npy", colour)

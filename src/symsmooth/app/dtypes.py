@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 DTYPES = ("uint8", "uint16", "uint32", "int8", "int16", "int32", "float16", "float32", "float64")
 _LOST = 0.1  # share of the noise reduction that rounding may throw away
+_FEW_COUNTS = 64  # the brightest 8-bit pixel of a picture of counts, not of a photograph
+_FOR_DATA = ("TIFF", "FITS", "NPY", "ZARR", "NIFTI", "NIFTI.GZ", "MRC")
 _KEPT = ("exif", "icc", "xmp", "dpi", "orientation", "photometric")  # metadata for any dtype
 _TIED = ("TIFF", "ZARR")  # formats with metadata that is tied to the dtype
 _KEPT_WORDS = "only EXIF, XMP, ICC profile, resolution and the header of a FITS image are"
@@ -98,19 +100,33 @@ def dtype_warnings(
     return warnings
 
 
-def rounding_warning(dtype: np.dtype[Any], removed: float, target: Path) -> list[JobWarning]:
+def rounding_warning(
+    pixels: Any, n_channels: int, dtype: np.dtype[Any], removed: float, target: Path
+) -> list[JobWarning]:
     """Say if rounding to integers throws away more than a tenth of the noise reduction.
+
+    Only where somebody may want to measure: in a format for data, and with 8 bits for few counts in grey.
+    In a photograph nobody sees it.
 
     Parameters
     ----------
+    pixels : ndarray
+        Before they were denoised, or a sample of them.
+    n_channels : int
     dtype : dtype
         Of what is written.
     removed : float
         Root mean square of the change; if it is less than that of rounding, there is nothing to lose.
     target : Path
     """
+    from ..io.formats import format_of
+
     cost = 1 / 12  # variance of rounding to whole numbers
     if dtype.kind not in "ui" or not cost <= removed**2 < cost / _LOST:
+        return []
+    if format_of(target) not in _FOR_DATA:
+        return []
+    if dtype.itemsize == 1 and (n_channels == 3 or float(pixels.max()) >= _FEW_COUNTS):
         return []
     place = "" if target.suffix.lower() in _HOLDS_FLOATS else " and -o to a .tif"
     text = (

@@ -193,7 +193,8 @@ def denoise_file(
     report(1.0, "done")
     lost: list[JobWarning] = []
     if first.noise is not None:
-        lost = rounding_warning(first.image.pixels.dtype, first.removed, target)
+        image, dtype = images[lead], first.image.pixels.dtype
+        lost = rounding_warning(image.pixels, image.n_channels, dtype, first.removed, target)
     lost += bilevel_warning([image.is_bilevel for image in images])
     return Outcome(
         file.path, target, images[lead], stacks[lead], len(images), job, first.noise,

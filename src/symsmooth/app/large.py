@@ -120,7 +120,9 @@ def _describe_noise(
     span = value_range(pixels)
     found = describe_noise(job, noise, pixels, span)
     warnings = find_warnings(found, pixels, span, found.level, job.sigma)
-    return found, warnings + rounding_warning(plan.dtype, found.level, target)
+    return found, warnings + rounding_warning(
+        pixels, pixels.shape[-1], plan.dtype, found.level, target
+    )
 
 
 @contextmanager
