@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from symsmooth.io import ImageFile
 from symsmooth.web import drawing, tasks
 
 from ..serving import reporter
@@ -20,7 +21,7 @@ rng = np.random.default_rng(0)
 def view(first: Path, **more: Any) -> np.ndarray[Any, Any]:
     """What is drawn, as pixels."""
     wanted = {"first": first, "second": None, "at": (), "box": None, "channel": None,
-              "channels": 1, "low": 0.0, "high": 255.0, **more}  # fmt: skip
+              "channels": 1, "low": 0.0, "high": 255.0, "tints": [], "limits": [], **more}  # fmt: skip
     with Image.open(io.BytesIO(tasks.draw(wanted, reporter()))) as opened:
         return np.asarray(opened)
 
@@ -37,6 +38,41 @@ def test_a_view_is_a_slice_a_box_a_channel_or_a_difference(tmp_path: Path) -> No
     removed = view(first, **of_colour, second=second, low=-255.0)
     expected = (pixels[1] - pixels[1] // 2 + 255.0) / 2
     assert np.abs(removed - expected).max() <= 1
+
+
+def test_two_channels_are_green_and_magenta_each_in_its_own_range(tmp_path: Path) -> None:
+    pixels = np.zeros((20, 24, 2), np.float32)
+    pixels[:10, :, 0] = 4.0  # a dim one above
+    pixels[:, :12, 1] = 900.0  # a bright one on the left
+    first, second = tmp_path / "first.npy", tmp_path / "second.npy"
+    np.save(first, pixels)
+    np.save(second, pixels)
+    both: dict[str, Any] = {"channels": 2, "tints": ["green", "magenta"]}
+    shown = view(first, **both, limits=[(0.0, 4.0), (0.0, 900.0)])
+    corners = [tuple(shown[y, x].tolist()) for y, x in ((0, 0), (0, 23), (19, 0), (19, 23))]
+    assert corners == [(255, 255, 255), (0, 255, 0), (255, 0, 255), (0, 0, 0)]
+    removed = view(first, **both, limits=[(-1.0, 1.0)] * 2, second=second)
+    assert np.ptp(removed) == 0  # nothing was: it is grey all over
+    assert abs(int(removed[0, 0, 0]) - 127) <= 1
+    one = view(first, channels=2, channel=0, low=0.0, high=4.0)
+    assert one.shape == (20, 24)
+
+
+@pytest.mark.parametrize(
+    ("axes", "shape", "axis", "format", "n_tints"),
+    [
+        ("CYX", (2, 9, 8), 0, "TIFF", 2), ("TCYX", (5, 2, 9, 8), 1, "TIFF", 2),
+        ("CYX", (4, 9, 8), 0, "TIFF", 4), ("CYX", (3, 9, 8), 0, "TIFF", 0),
+        ("YXS", (9, 8, 3), 2, "TIFF", 0), ("YXS", (9, 8, 4), 2, "TIFF", 0),
+        ("YXC", (9, 8, 4), 2, "NPY", 0), ("YX", (9, 8), None, "PNG", 0),
+        ("CYX", (30, 9, 8), 0, "TIFF", 0),
+    ],
+)  # fmt: skip
+def test_channels_that_are_no_colours_get_colours(
+    axes: str, shape: tuple[int, ...], axis: int | None, format: str, n_tints: int
+) -> None:
+    tints = drawing.tints_of(ImageFile(np.zeros(shape), axis, None, format, axes=axes))
+    assert len(set(tints)) == n_tints
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_drop_run_divide_and_take_home_a_16_bit_tiff(
     visitor.shot("dropped")
     visitor.choose("quality", "Preview")
     visitor.run()
-    assert visitor.labels() == ["Noisy", "Best available, preview"]
+    assert visitor.labels() == ["Noisy", "Denoised, preview quality"]
     visitor.shot("done")
 
     lens = page.locator(".lens").bounding_box()
@@ -196,7 +196,7 @@ def test_methods_side_by_side_with_a_reference(enter: Any, tmp_path: Path) -> No
     page.locator("[data-mode=side]").click()
     visitor.drawn()
     assert [label.partition(" ·")[0] for label in visitor.labels()] == [
-        "Noisy", "Best available, preview", "Bilateral", "Clean",
+        "Noisy", "Automatic, preview quality", "Bilateral", "Clean",
     ]  # fmt: skip
     visitor.shot("compared")
     page.locator("[data-mode=removed]").click()
@@ -237,3 +237,25 @@ def test_any_screen_by_keyboard_and_for_everybody(
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (ground == "rgb(15, 19, 25)") == (scheme == "dark")
     visitor.shot(f"{scheme}-{width}")
+
+
+def test_a_finished_photograph_is_seen_at_one_to_one(enter: Any, tmp_path: Path) -> None:
+    """It is fitted until then; whoever fits it again has it fitted from then on."""
+    path = tmp_path / "large.png"
+    write_image(path, rng.integers(100, 104, (900, 1200), np.uint8))
+    visitor = enter()
+    page = visitor.page
+    visitor.dropped(path)
+    visitor.choose("quality", "Preview")
+
+    def scale() -> int:
+        return int(page.locator("#scale").inner_text().removesuffix(" %"))
+
+    assert scale() < 100
+    visitor.run()
+    assert scale() == 100
+    page.locator("[data-do=fit]").click()
+    fitted = scale()
+    assert fitted < 100
+    visitor.run()
+    assert scale() == fitted

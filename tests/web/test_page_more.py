@@ -49,7 +49,7 @@ def test_slices_and_channels_of_a_series(enter: Any, series: Path, tmp_path: Pat
     wait_for(lambda: first_image(page) != before)
     assert page.locator(".slice output").inner_text() == "3 of 3"
     assert "at=2" in first_image(page)
-    page.locator("#channel").select_option("channel 2")
+    page.locator("#channel").select_option("channel 2, magenta")
     assert "channel=1" in first_image(page)
     visitor.drawn()
     visitor.choose("quality", "Preview")
@@ -76,7 +76,7 @@ def test_noise_of_a_box_that_is_drawn(enter: Any, tmp_path: Path) -> None:
     page = visitor.page
     visitor.dropped(path)
     visitor.choose("quality", "Preview")
-    visitor.choose("noise", "Box")
+    visitor.choose("noise", "Measured")
     assert page.locator("#go").is_disabled()  # there is no box yet
     page.locator("#mark").click()
     lens = page.locator(".lens").bounding_box()
@@ -252,7 +252,7 @@ def test_a_result_survives_reload_and_back(enter: Any, photograph: Path) -> None
     page.wait_for_selector("[data-ready]")
     visitor.reads("Done in")
     visitor.drawn()
-    assert visitor.labels() == ["Noisy", "Best available, preview"]
+    assert visitor.labels() == ["Noisy", "Denoised, preview quality"]
     assert page.get_by_role("radio", name="Preview").is_checked()  # as it was run
     page.go_back()
     page.locator("#start").wait_for()

@@ -21,6 +21,7 @@ from .dtypes import (
 from .errors import UsageError
 from .job_warnings import JobWarning
 from .noise_report import NoiseDescription, describe, find_warnings, value_range
+from .stages import plain_parameters, tone_decision
 
 if TYPE_CHECKING:
     from ..core.image import Picture
@@ -109,8 +110,7 @@ class Outcome:
             facts.append(
                 f"{self.noise.words} [{self.noise.detail}]" if verbose else self.noise.words
             )
-        for name, value in self.parameters.items():
-            facts.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")
+        facts += plain_parameters(self.parameters)
         facts.append(f"{self.seconds:.1f} s")
         return f"{self.source}: {', '.join(facts)} -> {self.target}"
 
@@ -134,6 +134,7 @@ class Outcome:
         if self.check is not None:
             numbers = f"outlines {self.check.outlines:.2f}, noise left {self.check.left:.2f}"
             lines.append(f"check: {self.check} ({numbers})")
+        lines += tone_decision(self.parameters)
         threads = "all cores" if self.job.workers is None else f"{self.job.workers} threads"
         lines.append(f"method: {', '.join(filter(None, [method.name, chosen]))}")
         lines.append(f"run: seed {self.job.seed}, {threads}")

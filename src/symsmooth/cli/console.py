@@ -12,6 +12,7 @@ from pathlib import Path
 import typer
 
 from ..app.errors import UsageError
+from ..app.stages import plain_stage
 from ..core.user_warnings import UnitsWarning
 
 _KNOWN = 0.03  # of the work must be done before it is said how long the rest takes
@@ -48,6 +49,7 @@ class ProgressBar:
     def __call__(self, fraction: float, what: str) -> None:
         """Show how far the work is."""
         left = time_left(fraction, time.monotonic() - self._begun)
+        what = plain_stage(what)
         named = f"{self._label}: {what}" if self._label else what
         self._bar.update(self._task, description=named, completed=fraction, left=left)
 

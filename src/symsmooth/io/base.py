@@ -123,7 +123,7 @@ class ImageFile:
 
     @property
     def ramp(self) -> Any:
-        """The palette of a grey picture in false colours (:class:`.palette.Ramp`), else None."""
+        """The palette of a grey picture in false colours, else None."""
         return self.details.get("ramp") if self.pixels.dtype.kind == "u" else None
 
     @property

@@ -12,6 +12,7 @@ import numpy as np
 from ..app.job_warnings import Remedy
 from ..app.noise_kinds import NOISE_KINDS
 from ..app.noise_report import NoiseDescription, describe, find_warnings, value_range
+from ..app.stages import plain_stage
 from ..core.image import Array, Picture, open_image
 from ..core.parallel import Progress, part_of, stop_when
 from ..gsfw.denoise import DenoiseResult, fit_denoise
@@ -74,7 +75,7 @@ class Watch:
         """Return the callback for one of several parts."""
 
         def report(fraction: float, what: str) -> None:
-            self.fraction, self.what = fraction, what
+            self.fraction, self.what = fraction, plain_stage(what)
 
         prefix = f"{part + 1} of {n_parts}: " if n_parts > 1 else ""
         own = part_of(report, part / n_parts, (part + 1) / n_parts, prefix)

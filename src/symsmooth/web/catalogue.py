@@ -36,7 +36,7 @@ NOISE_NAMES = {  # on the page: in ``denoise``
 NOISES = {
     name: (name.capitalize(), kind.about)
     for name, kind in zip(NOISE_NAMES, NOISE_KINDS, strict=True)
-} | {"box": ("Box", "Measured on flat ground that you mark in the picture.")}
+} | {"box": ("Measured", "On a part without structure, which you mark in the picture.")}
 THIRDS = {
     "none": ("Slice by slice", "Each slice by itself."),
     "volume": ("Volume", "Depth is a third dimension: neighbouring slices help each other."),
@@ -59,8 +59,8 @@ class MethodEntry:
 METHODS = (
     MethodEntry(
         "denoise",
-        "Best available",
-        "GSF-W, for whatever noise the picture has. Start here.",
+        "Automatic",
+        "Finds the noise, and removes it by our best method (GSF-W). Start here.",
         True, True, True,
     ),
     MethodEntry(
@@ -93,9 +93,16 @@ class Chosen(Protocol):
 
 
 def title_of(chosen: Chosen) -> str:
-    """Return what a result of these settings is called."""
+    """Return what a method with its settings is called, beside others."""
     method = BY_NAME[chosen.method]
-    return f"{method.title}, {chosen.quality}" if method.quality else method.title
+    return f"{method.title}, {chosen.quality} quality" if method.quality else method.title
+
+
+def result_of(chosen: Chosen) -> str:
+    """Return what a result of these settings is called, beside the noisy picture."""
+    if chosen.method == METHODS[0].name:
+        return f"Denoised, {chosen.quality} quality"
+    return f"Denoised by {title_of(chosen)}"
 
 
 def about(max_bytes: int, max_pictures: int, version: str) -> dict[str, Any]:

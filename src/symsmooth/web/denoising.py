@@ -12,7 +12,7 @@ from ..core.parallel import part_of
 from ..io import ImageFile, limit_decoded_size
 from ..io.stacks import cut
 from . import bridge, drawing, mosaics
-from .catalogue import title_of
+from .catalogue import result_of
 from .settings import Settings
 from .worker import Reporter
 
@@ -60,7 +60,7 @@ def denoise(
     reporter.progress(0.99, "drawing")
     return drawing.finite({
         "file": target.name,
-        "panels": [{"label": title_of(settings), "removed": drawing.removed(before, shown)}],
+        "panels": [{"label": result_of(settings), "removed": drawing.removed(before, shown)}],
         **outcome,
         "noise": noise,
         "histogram": drawing.histogram(drawing.middle_of(shown, len(others)), ranges["all"]),

@@ -17,6 +17,10 @@ from ..reports.display import Range, display_range, reduce
 
 _MAX_SHOWN = 2**22  # pixels of what is shown at a time
 _BINS = 128
+_TINTS = {
+    "green": (0.0, 1.0, 0.0), "magenta": (1.0, 0.0, 1.0), "cyan": (0.0, 1.0, 1.0),
+    "yellow": (1.0, 1.0, 0.0), "red": (1.0, 0.0, 0.0), "blue": (0.0, 0.0, 1.0),
+}  # fmt: skip
 _SLICES = 9  # from which black and white of a stack are taken
 _SAMPLED = 2**20  # pixels that a histogram counts
 _AXES = {"Z": "Depth", "T": "Time", "Q": "Slice", "I": "Page", "P": "Position", "R": "Series",
@@ -85,17 +89,55 @@ def take_slice(path: Path, at: Sequence[int], n_channels: int) -> Array:
     return np.asarray(pixels)
 
 
+def tints_of(image: ImageFile) -> list[str]:
+    """Return the colours in which channels are shown together: of those that show different things.
+
+    Colours of a pixel (red, green, blue; inks) are shown as what they are.
+
+    Examples
+    --------
+    >>> tints_of(ImageFile(np.zeros((2, 9, 8)), 0, None, "TIFF", axes="CYX"))
+    ['green', 'magenta']
+    """
+    axis, n = image.channel_axis, image.n_channels
+    if (
+        axis is None
+        or image.axes[axis] != "C"
+        or not (n == 2 or (n > 3 and image.format == "TIFF"))
+    ):
+        return []
+    return list(_TINTS)[:n] if n <= len(_TINTS) else []
+
+
 def draw_view(wanted: dict[str, Any]) -> bytes:
     """Draw what ``views.view_request`` says; return a PNG file."""
     pixels = np.asarray(_part(wanted["first"], wanted), np.float32)
     if wanted["second"] is not None:
         pixels = pixels - np.asarray(_part(wanted["second"], wanted), np.float32)
-    shown = Range(wanted["low"], wanted["high"])(pixels)
+    if wanted["tints"] and pixels.ndim == 3:
+        shown = _tinted(pixels, wanted)
+    else:
+        shown = Range(wanted["low"], wanted["high"])(pixels)
     from PIL import Image
 
     out = io.BytesIO()  # hardly compressed: it is not sent far, and somebody waits
     Image.fromarray(np.rint(shown * 255).astype(np.uint8)).save(out, "PNG", compress_level=1)
     return out.getvalue()
+
+
+def _tinted(pixels: Array, wanted: dict[str, Any]) -> Array:
+    """Return channels in colours of their own, each from its black to its white, added up.
+
+    What was removed is around grey, so there the mean of the colours is.
+    """
+    channels = [
+        Range(*limits)(pixels[..., n])[..., np.newaxis] * np.array(_TINTS[tint], np.float32)
+        for n, (tint, limits) in enumerate(zip(wanted["tints"], wanted["limits"], strict=True))
+    ]
+    total = np.sum(channels, axis=0)
+    if wanted["second"] is not None:
+        total = total / np.sum([_TINTS[tint] for tint in wanted["tints"]], axis=0)
+    return np.clip(total, 0.0, 1.0)
 
 
 def _part(path: Path, wanted: dict[str, Any]) -> Array:

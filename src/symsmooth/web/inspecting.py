@@ -55,6 +55,7 @@ def inspect_file(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -
         "height": middle.shape[0],
         "channels": middle.shape[2] if middle.ndim == 3 else 1,
         "apart": middle.ndim == 3 and image.format in _MANY_AXES,
+        "tints": drawing.tints_of(image),
         "others": others,
         "middle": [each["size"] // 2 for each in others],
         "thirds": _thirds(image, others),

@@ -17,7 +17,7 @@ from ..io.dng import RawInfo
 from ..io.formats import open_file
 from ..raw.mosaic import COLOURS
 from . import bridge, drawing
-from .catalogue import title_of
+from .catalogue import result_of
 from .pictures import VIEW
 from .settings import Settings
 from .worker import Reporter
@@ -57,6 +57,7 @@ def inspect_file(path: Path, folder: Path, max_bytes: int) -> dict[str, Any]:
         "apart": False,
         "others": [],
         "middle": [],
+        "tints": [],
         "thirds": [],
         "images": 1,
         "span": 255.0,
@@ -85,7 +86,7 @@ def denoise(
     reporter.progress(0.99, "drawing")
     return drawing.finite({
         "file": target.name,
-        "panels": [{"label": title_of(settings), "removed": drawing.removed(before, shown)}],
+        "panels": [{"label": result_of(settings), "removed": drawing.removed(before, shown)}],
         **outcome,
         "noise": given["noise"],
         "histogram": drawing.histogram(shown, _SHOWN),
@@ -102,7 +103,7 @@ def develop(path: Path, reporter: Reporter) -> Path:
 def _job(settings: Settings, level: float, workers: int | None) -> DenoiseJob:
     """Return what is done to a mosaic, or say what cannot be."""
     if settings.method != Settings().method:
-        raise ValueError("A raw file is denoised by Best available; choose that method.")
+        raise ValueError("A raw file is denoised by the method Automatic; choose that.")
     if settings.noise != "auto":
         raise ValueError("The noise of a raw file is that of its sensor; choose Auto.")
     if settings.chroma_strength is not None:

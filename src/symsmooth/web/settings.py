@@ -53,7 +53,7 @@ class Settings:
             raise SessionError("The noise level must be a number above 0, or left empty.")
         box = None if read.box is None else _box(read.box)
         if read.noise == "box" and box is None:
-            raise SessionError("Mark flat ground first: press Mark a box and drag over it.")
+            raise SessionError("Mark flat ground first: press Mark a part and drag over it.")
         return cls(**{**asdict(read), "box": box})
 
     def as_json(self) -> dict[str, Any]:

@@ -29,6 +29,8 @@ def view_request(
     box = numbers_in(query.get("box", "")) or None
     channel = next(iter(numbers_in(query.get("channel", ""))), None)
     low, high = info["ranges"].get("all" if channel is None else str(channel), (0.0, 1.0))
+    tints = info["tints"] if channel is None else []
+    limits = [info["ranges"].get(str(n), (low, high)) for n in range(len(tints))]
     first, second = picture.folder / VIEW, None
     if what == "clean":
         if picture.reference is None:
@@ -43,11 +45,13 @@ def view_request(
         if what == "removed":
             span = _NOISE_RANGE * (_level(picture) or 0.02 * info["span"]) or 1.0
             low, high = -span, span
+            limits = [(low, high)] * len(tints)
     elif what != "noisy":
         raise RefusedError(404, "There is nothing here.")
     return {
         "first": first, "second": second, "at": at, "box": box,
         "channel": channel, "channels": info["channels"], "low": low, "high": high,
+        "tints": tints, "limits": limits,
     }  # fmt: skip
 
 

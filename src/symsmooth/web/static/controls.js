@@ -89,7 +89,7 @@ export class Controls {
       this.acts.boxed(this.settings.box);
     } }));
     this.boxInputs = inputs;
-    this.markButton = h("button", { id: "mark", type: "button", "aria-pressed": "false", onclick: () => this.acts.mark() }, "Mark a box");
+    this.markButton = h("button", { id: "mark", type: "button", "aria-pressed": "false", onclick: () => this.acts.mark() }, "Mark a part");
     this.boxNote = h("p", { class: "note" });
     return h("div", { class: "field" }, this.markButton, this.boxNote,
       h("div", { class: "numbers" }, names.map((name, n) => h("label", {}, name, inputs[n]))));

@@ -37,7 +37,7 @@ export function why(root, picture) {
   const coarse = noise.kind === "correlated"; // given in channels that have nothing in common
   const names = coarse ? ["brightness", "hue", "tint"] : picture.info.apart ? ["channel 1", "channel 2", "channel 3"] : ["red", "green", "blue"];
   const was = root.querySelector("details")?.open ?? false;
-  const { tone, quality, ...others } = picture.result?.parameters ?? {};
+  const { tone, quality, hot_pixels: hot, ...others } = picture.result?.parameters ?? {};
   const parameters = Object.entries(others);
   root.replaceChildren(h("details", { open: was },
     h("summary", {}, "What was decided and why"),
@@ -48,6 +48,7 @@ export function why(root, picture) {
     lines(noise.spectrum, "cycles a pixel", coarse ? "Noise by frequency" : "Noise by frequency: the same at all", names, !coarse),
     picture.result?.check ? h("p", {}, `Checked afterwards: ${picture.result.check}.`) : null,
     tone ? h("p", {}, `Noise darkens the shadows of pictures with a tone curve; ${Math.round(100 * tone)} % of that was put right.`) : null,
+    hot ? h("p", {}, `${hot} hot or dead pixel${hot > 1 ? "s were" : " was"} replaced.`) : null,
     parameters.length ? h("p", { class: "note" }, parameters.map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? short(value) : value}`).join(", ").replace(/^./, (first) => first.toUpperCase())) : null));
 }
 
@@ -102,7 +103,7 @@ function ending({ ended: [kind, text], result, info }, retry) {
   }
   for (const { text: doubt, try: kinds } of result.warnings) {
     parts.push(note("doubt", doubt, " ", kinds.map((each) => h("button", { type: "button", class: "link", onclick: () => retry(each) },
-      { coarse: "Choose Coarse", box: "Choose Box", white: "Choose White" }[each]))));
+      { coarse: "Choose Coarse", box: "Measure it", white: "Choose White" }[each]))));
   }
   if (result.kind === "compare") parts.push(comparison(result));
   return parts;

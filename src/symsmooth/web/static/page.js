@@ -209,15 +209,15 @@ function renderViewer(shown) {
   const sides = [page.sides.left ?? 0, page.sides.right ?? 1].map((n) => (n < every.length ? n : every.length - 1));
   const drawn = { divider: sides.map((n) => every[n]), side: every, removed }[mode];
   renderSides(mode === "divider" && every.length > 2 ? every : [], sides);
-  viewer.show(`${page.visit} ${shown.id}`, [info.width, info.height], drawn, mode === "divider");
+  viewer.show(`${page.visit} ${shown.id}`, [info.width, info.height], drawn, mode === "divider", Boolean(shown.result));
   if (!page.hint) viewer.setBox(controls.settings.noise === "box" && !info.mosaic ? controls.settings.box : null); // else one is drawn
   renderPart(shown);
   const names = info.channels > 1 ? ["all", ...Array(info.channels).keys()] : [];
   $("#channel-choice").hidden = !names.length;
   const select = $("#channel");
   const isColour = info.channels === 3 && !info.apart;
-  const key = `${names.length} ${isColour}`;
-  if (select.dataset.key !== key) select.replaceChildren(...names.map((n) => h("option", { value: n }, n === "all" ? (isColour ? "colour" : "all channels") : isColour ? COLOURS[n] : `channel ${n + 1}`)));
+  const key = `${names.length} ${isColour} ${info.tints}`;
+  if (select.dataset.key !== key) select.replaceChildren(...names.map((n) => h("option", { value: n }, n === "all" ? (isColour ? "colour" : "all channels") : isColour ? COLOURS[n] : `channel ${n + 1}${info.tints[n] ? `, ${info.tints[n]}` : ""}`)));
   select.dataset.key = key;
   if (names.length) select.value = page.channel ?? "all";
   renderSlices(info.others, shown.result?.kind === "compare");

@@ -22,8 +22,9 @@ export class Viewer {
     new ResizeObserver(() => this.#place()).observe(root);
   }
 
-  /** Show pictures of one size: [{label, note, address(box or null)}], in one lens with a divider or each in its own. */
-  show(key, [width, height], panels, divided) {
+  /** Show pictures of one size: [{label, note, address(box or null)}], in one lens with a divider or each in its own.
+   *  Once finished they are first seen at 1:1, where noise is seen. */
+  show(key, [width, height], panels, divided, finished) {
     if (key !== this.key) Object.assign(this.#view, { zoom: 1, x: 0.5, y: 0.5 });
     this.key = key;
     this.size = [width, height];
@@ -39,6 +40,9 @@ export class Viewer {
     panels.forEach((panel, n) => this.#fill(layers[n], panel));
     this.#name();
     this.#place();
+    if (!finished || this.seen === key) return;
+    this.seen = key;
+    if (this.#view.zoom === 1) this.full();
   }
 
   #build(groups) {
