@@ -231,6 +231,19 @@ def test_links_and_pictures_are_there(name) -> None:
         assert (ROOT / target).exists(), target
 
 
+def test_the_figures_of_the_front_page_are_those_of_its_pictures() -> None:
+    from symsmooth.app.demo import pictures
+    from symsmooth.core.metrics import psnr
+
+    clean, _ = pictures()
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    strip = re.findall(r"images/(front/[\w-]+\.png)\n.*?, ([\d.]+) dB\n", text, re.DOTALL)
+    assert len(strip) == 5
+    for name, told in strip:
+        pixels = symsmooth.io.read_image(ROOT / "docs" / "images" / name).pixels
+        assert float(told) == pytest.approx(psnr(pixels, clean, 255), abs=0.006)
+
+
 def test_the_command_line_reference_has_every_option(monkeypatch) -> None:
     """It is made of the commands when the pages are built."""
     monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
