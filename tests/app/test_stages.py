@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from skimage import data
@@ -47,5 +49,4 @@ def test_hot_pixels_are_counted_in_words(tmp_path) -> None:
     (tmp_path / "a.dng").write_bytes(dng(mosaic, sensor))
     words = ["denoise", str(tmp_path / "a.dng"), "-o", str(tmp_path / "b.dng")]
     line = CliRunner().invoke(cli.app, [*words, "--quality", "preview"]).stdout
-    assert "hot_pixels" not in line
-    assert "hot pixel" in line
+    assert re.search(r", \d+ hot pixels? replaced, ", line)
