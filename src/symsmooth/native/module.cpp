@@ -336,7 +336,8 @@ Window window_of(const Array<const index>& offsets, Extent grid, Four span) {
     return {offsets.data(), offsets.shape(0), span[0], span[1], span[2], span[3]};
 }
 
-// How far the pairs of a window reach beyond its strip, along z and y, within the grid.
+// How far the pairs of a window reach beyond its strip, along z and y: offsets that lead out of the grid
+// along any axis have no pair, and reach nowhere.
 struct Reach {
     index z0, z1, y0, y1;
 };
@@ -344,12 +345,14 @@ struct Reach {
 Reach reach_of(const Window& window, Extent grid) {
     Reach reach{window.z0, window.z1, window.y0, window.y1};
     for (index o = 0; o < window.count; ++o) {
-        const index dz = window.offsets[3 * o], dy = window.offsets[3 * o + 1];
-        reach.z0 = std::min(reach.z0, window.z0 + dz), reach.z1 = std::max(reach.z1, window.z1 + dz);
-        reach.y0 = std::min(reach.y0, window.y0 + dy), reach.y1 = std::max(reach.y1, window.y1 + dy);
+        const index dz = window.offsets[3 * o], dy = window.offsets[3 * o + 1], dx = window.offsets[3 * o + 2];
+        const index z0 = std::max(window.z0 + dz, index(0)), z1 = std::min(window.z1 + dz, grid.z);
+        const index y0 = std::max(window.y0 + dy, index(0)), y1 = std::min(window.y1 + dy, grid.y);
+        if (z0 >= z1 || y0 >= y1 || std::abs(dx) >= grid.x) continue;
+        reach.z0 = std::min(reach.z0, z0), reach.z1 = std::max(reach.z1, z1);
+        reach.y0 = std::min(reach.y0, y0), reach.y1 = std::max(reach.y1, y1);
     }
-    return {std::max(reach.z0, index(0)), std::min(reach.z1, grid.z), std::max(reach.y0, index(0)),
-            std::min(reach.y1, grid.y)};
+    return reach;
 }
 
 template <class T>
