@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -227,6 +228,78 @@ def test_one_run_at_a_time_writes_a_file(tmp_path: Path, kind: str) -> None:
         create_target(out, source).abandon()
     np.testing.assert_array_equal(read_image(out).pixels, stored)
     assert sorted(os.listdir(tmp_path)) == sorted([path.name, out.name])
+
+
+def plant(place: Path, what: str, victim: Path) -> None:
+    """Put something at a name that a run will use."""
+    if what == "link":
+        place.symlink_to(victim)
+    elif what == "dangling":
+        place.symlink_to(victim.with_name("made.txt"))
+    elif what == "hard link":
+        os.link(victim, place)
+    elif what == "folder":
+        place.symlink_to(victim.parent / "folder")
+    else:
+        os.mkfifo(place)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and pipes")
+@pytest.mark.parametrize("kind", ["tiles", "npy", "zarr"])
+@pytest.mark.parametrize("what", ["link", "dangling", "hard link", "folder", "pipe"])
+@pytest.mark.parametrize("end", ["part", "part.log", "part.lock"])
+@pytest.mark.parametrize("resume", [False, True])
+def test_nothing_is_written_through_what_others_planted(
+    tmp_path: Path, kind: str, what: str, end: str, resume: bool
+) -> None:
+    """A run refuses it, or puts its own file in the place: what the link leads to is as it was."""
+    (tmp_path / "run").mkdir()
+    path, stored = make(tmp_path / "run", kind)
+    out = tmp_path / "run" / f"out{path.suffix}"
+    whole = tuple(slice(0, n) for n in stored.shape)
+    with open_source(path) as source:
+        if resume:  # what a run before has left, which then was replaced
+            left = create_target(out, source, resume=True, key="k")
+            left.write(whole, stored)
+            left.close()
+        place = out.with_name(f".{out.name}.{end}")
+        (tmp_path / "folder").mkdir()
+        victim = tmp_path / "precious.txt"
+        if place.is_file():
+            victim.write_bytes(place.read_bytes())  # it looks right
+            place.unlink()
+        else:
+            victim.write_text("precious")
+            shutil.rmtree(place, ignore_errors=True)
+        before = victim.read_bytes()
+        plant(place, what, victim)
+        if end == "part.lock":
+            with pytest.raises(FileError, match="is a link, or no file of its own; remove it"):
+                create_target(out, source, resume=resume, key="k")
+            assert not out.exists()
+        else:
+            with create_target(out, source, resume=resume, key="k") as target:
+                assert not target.is_done(whole)
+                target.write(whole, 65535 - stored)
+            np.testing.assert_array_equal(read_image(out).pixels, 65535 - stored)
+    assert victim.read_bytes() == before
+    assert not (tmp_path / "made.txt").exists()
+    assert not any((tmp_path / "folder").iterdir())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links")
+def test_a_log_that_becomes_a_link_is_not_written_to(tmp_path: Path) -> None:
+    path, stored = make(tmp_path, "npy")
+    (tmp_path / "precious.txt").write_text("precious")
+    log = tmp_path / ".out.npy.part.log"
+    with open_source(path) as source:
+        target = create_target(tmp_path / "out.npy", source)
+        log.unlink()
+        log.symlink_to(tmp_path / "precious.txt")
+        with pytest.raises(FileError, match="is a link"):
+            target.write(tuple(slice(0, n) for n in stored.shape), stored)
+        target.abandon()
+    assert (tmp_path / "precious.txt").read_text() == "precious"
 
 
 @pytest.mark.parametrize("kind", ["tiles", "npy", "zarr"])
