@@ -239,6 +239,7 @@ struct MembershipsIn {
 void py_count_members(handle clusters, handle weights, float least, handle counts_) {
     const Array<index> counts(counts_, "counts", 1);
     const MembershipsIn in(clusters, weights, least, counts.size());
+    counts.require_between(0, furthest_place);
     const Release release;
     count_members(in.all, counts.data());
 }
