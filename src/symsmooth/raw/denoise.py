@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +20,7 @@ from .noise import fit_sensor_noise, in_other_units, stabilise, undo_stabilise
 from .phases import denoise_by_phase
 
 _COLOUR_TIME = 0.25  # of all, for the progress callback
+_SAMPLE = 50_000  # pixels from which the spread of the light is taken
 _SMALLEST = 32  # pixels a side of a mosaic that is looked at in two ways
 
 
@@ -254,21 +254,36 @@ def _expose(
 
 
 def _in_light(picture: Picture, black: float | ArrayLike) -> tuple[Float, float]:
-    """Return pixels less their black in a unit of their size, float32, and that unit.
+    """Return pixels less their black in units of their spread, float32, and that unit.
 
-    So nothing depends on the units of the mosaic.  The unit is the spread of the pixels, or, where all
-    are alike, what they are above black: a power of two of about that size, which rounds nothing.
+    So nothing depends on the units of the mosaic; where all pixels are alike, the unit is what they are
+    above black.
     """
     level = np.atleast_2d(np.asarray(black, np.float64))
     if level.ndim != 2 or level.size == 0 or not np.isfinite(level).all():
         raise ValueError(f"black must be a number or a tile (rows, columns) of them, got {black!r}")
-    first = picture.offset - float(level[0, 0])
-    unit = 2.0 ** math.frexp(picture.scale if picture.noisy.any() else abs(first) or 1.0)[1]
-    light = picture.noisy[..., 0] * np.float32(picture.scale / unit)
-    light += np.float32(first / unit)
-    for number, (_, site) in enumerate(sites(np.zeros(level.shape, int))):
-        light[site] -= np.float32((level.flat[number] - level[0, 0]) / unit)
+    places = list(sites(np.zeros(level.shape, int)))
+    exact = [_above(picture, site, float(level.flat[i])) for i, (_, site) in enumerate(places)]
+    unit = _spread(np.concatenate([part[:: max(1, part.size // _SAMPLE)] for part in exact]))
+    light = np.empty(picture.spatial, np.float32)
+    for (_, site), part in zip(places, exact, strict=True):
+        light[site] = (part / unit).reshape(light[site].shape)
     return light, unit
+
+
+def _above(picture: Picture, site: tuple[slice, slice], black: float) -> Array:
+    """Return the pixels of a site less their black, in a row, not rounded; missing ones are filled."""
+    pixels = picture.original[..., 0][site].astype(np.float64)
+    if picture.mask is not None:
+        filled = picture.noisy[..., 0][site] * picture.scale + picture.offset
+        pixels = np.where(picture.mask[site], filled, pixels)
+    return (pixels - black).reshape(-1)
+
+
+def _spread(values: Array) -> float:
+    """Return how far values spread, without a few; if all are alike how large they are, which is not 0."""
+    low, high = np.quantile(values, [0.01, 0.99])
+    return float(high - low or np.ptp(values) or np.abs(values).max() or 1.0)
 
 
 def _remove_noise(
