@@ -120,7 +120,7 @@ def test_constant_mosaics_of_any_unit_stay() -> None:
 def test_any_unit_changes_as_little_as_rounding_does(
     name: str, power: float, dtype: str, seed: int, shape: tuple[int, int]
 ) -> None:
-    """Units that are no power of two round each pixel: by no more than another rounding changes."""
+    """Powers of two change no bit; other units round each pixel, which may tip a decision about noise."""
     unit = float(np.float32(10.0**power)) if dtype == "f4" else 10.0**power
     image = np.random.default_rng(seed).poisson(light(shape)).astype(dtype)
     exact = 2.0 ** round(np.log2(unit))
@@ -130,4 +130,5 @@ def test_any_unit_changes_as_little_as_rounding_does(
     )
     scaled = DENOISING[name](image * image.dtype.type(unit), unit).astype(float) / unit
     change = scaled - DENOISING[name](image, 1.0)
-    assert np.sqrt(np.mean(change**2)) < 0.1 * NOISE
+    decides = "blind" in name or name.startswith(("denoise, ", "raw, "))
+    assert np.sqrt(np.mean(change**2)) < (0.4 if decides else 0.1) * NOISE

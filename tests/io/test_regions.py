@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -341,7 +340,7 @@ def test_a_failed_run_leaves_nothing_and_an_unfinished_one_gets_no_name(
 
 
 KILLED = """
-import sys, time, numpy as np
+import sys, numpy as np
 from symsmooth.io.regions import create_target, open_source
 source = open_source(sys.argv[1])
 target = create_target(sys.argv[2], source, resume=True, key="k")
@@ -350,7 +349,7 @@ for row in range(0, 70, 7):
     if not target.is_done(box):
         target.write(box, 65535 - source.read(box))
         print(row, flush=True)
-        time.sleep(float(sys.argv[3]))
+        sys.stdin.readline()
 target.finish()
 """
 
@@ -367,15 +366,20 @@ def test_kill_9_leaves_no_output_or_a_resumable_one(tmp_path: Path, end: str) ->
     out = tmp_path / f"out{end}"
     environment = {**os.environ, "PYTHONPATH": str(Path(symsmooth.__file__).parents[1])}
     command = [sys.executable, "-c", KILLED, str(path), str(out)]
-    process = subprocess.Popen([*command, "5"], env=environment, stdout=subprocess.PIPE, text=True)
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, env=environment, **pipes)
     assert process.stdout is not None
-    assert process.stdout.readline() == "0\n"  # one box is written
-    time.sleep(0.1)
+    assert process.stdout.readline() == "0\n"  # one box is written, and it waits to be told more
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert not out.exists()
     done = subprocess.run(
-        [*command, "0"], env=environment, capture_output=True, text=True, check=True
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.split() == [str(row) for row in range(7, 70, 7)]
     np.testing.assert_array_equal(read_image(out).pixels, 65535 - stored)

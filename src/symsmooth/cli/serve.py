@@ -8,6 +8,7 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -48,7 +49,7 @@ def run(
     open_browser: bool,
     notify: Callable[[str], None],
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM, which end the process."""
+    """Serve until Ctrl-C, SIGTERM or SIGHUP, which end the process."""
     from ..web.server import is_loopback, serve
 
     def ready(address: str) -> None:
@@ -61,9 +62,10 @@ def run(
     try:
         serve(host, port, max_bytes, workers, ready)
     except KeyboardInterrupt:
-        notify("stopped; all pictures that were dropped are deleted")
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with suppress(OSError):  # the terminal may be gone
+            notify("stopped; all pictures that were dropped are deleted")
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(0)  # all is put away; Python would take seconds to take its libraries down
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import tempfile
 import threading
@@ -12,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from ipaddress import ip_address
 from pathlib import Path
 
+from ..app.ending import ending_on_signals
 from .guard import Guard
 from .process_queue import ProcessQueue
 from .sessions import Sessions
@@ -44,10 +44,10 @@ def temporary_folder() -> Iterator[Path]:
 def serve(
     host: str, port: int, max_bytes: int, workers: int | None, ready: Callable[[str], object]
 ) -> None:
-    """Serve the page until Ctrl-C or SIGTERM; ``ready`` is called with its address."""
+    """Serve the page until Ctrl-C, SIGTERM or SIGHUP; ``ready`` is called with its address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with ExitStack() as stack:
-        stack.enter_context(_ending_on_signals())
+        stack.enter_context(ending_on_signals())  # uvicorn raises signals again once it has stopped
         listening = stack.enter_context(socket.create_server((host, port), family=family))
         folder = stack.enter_context(temporary_folder())
         sessions = Sessions(folder / "sessions")
@@ -115,20 +115,3 @@ def _sweeping(*forgetful: Sessions | Uploads | ProcessQueue) -> Iterator[None]:
         yield
     finally:
         ended.set()
-
-
-@contextmanager
-def _ending_on_signals() -> Iterator[None]:
-    """Make SIGTERM end things as Ctrl-C does: uvicorn raises signals again once it has stopped."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
