@@ -24,6 +24,9 @@ Array = NDArray[Any]
 
 CHANNELS = "SC"  # letters of a channel axis: samples of a pixel, or planes
 _AGAIN = "if another program opens it, save it again there"
+# What a decoder raises where a file leads it astray: its words are of its code, not of the file.
+_OF_CODE = (AttributeError, TypeError, IndexError, NameError, AssertionError, ArithmeticError)
+_DAMAGED = "what it says of itself does not fit together"
 _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
@@ -214,7 +217,8 @@ def naming_errors(file: Path) -> Iterator[None]:
     except MemoryError as error:
         raise FileError(f"{file}: claims more pixels than memory can hold") from error
     except Exception as error:  # a damaged file can raise anything in a decoder
-        raise FileError(f"{file}: cannot be read: {one_line(error)}; {_AGAIN}") from error
+        why = _DAMAGED if isinstance(error, _OF_CODE) else one_line(error)
+        raise FileError(f"{file}: cannot be read: {why}; {_AGAIN}") from error
 
 
 @contextmanager
