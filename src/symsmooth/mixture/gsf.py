@@ -25,7 +25,7 @@ from ..noise import resolve_sigma
 from .averages import aggregate_means, average_members, cluster_averages
 from .em import REACH, GaussianMixture, MixtureFit, fit_mixture, initial_mixture
 from .figures import flat_view, gsf_figure
-from .selection import SecantSearch, Sure, blend, choose_clusters
+from .selection import SecantSearch, Sure, blend, check_reach, choose_clusters
 
 # Pass 2.  The more clusters the noisy image asks for, the less its pilot is denoised: so the spread of a
 # cluster of pilot patches follows k/n.  Mean of 12 development pictures at sigma 20/40/80: factor 1.9:
@@ -40,7 +40,6 @@ _MIN_STEPS, _MAX_STEPS, _STEPS_PER_DENSITY = 6, 15, 0.15
 # volume, where such halos would have more than twice the voxels of their block, half of that must do.
 _HALO = {2: 3.0, 3: 1.5}
 _CHOOSING, _FIRST_PASS, _CLUSTERING, _REFINING = 0.3, 0.5, 0.8, 0.5  # shares of time, for progress
-_FURTHEST = 1e18  # times the noise: the square, summed over a patch, is a float32
 
 
 @dataclass(frozen=True)
@@ -132,19 +131,13 @@ def fit_gsf(
     picture = open_image(image, channel_axis, mask)
     noise = resolve_sigma(picture, sigma)
     asked = _Options(
-        n_clusters=n_clusters,
-        fidelity=fidelity,
-        patch_size=patch_size,
-        h_s=h_s,
-        h_r=h_r,
-        passes=passes,
-        refined_clusters=refined_clusters,
-        refined_h_r=refined_h_r,
-    )
+        n_clusters=n_clusters, fidelity=fidelity, patch_size=patch_size, h_s=h_s, h_r=h_r, passes=passes,
+        refined_clusters=refined_clusters, refined_h_r=refined_h_r,
+    )  # fmt: skip
     generator = make_rng(rng)
     if noise == 0.0:
         return _nothing_to_do(picture, h_s)
-    _check_reach(picture, noise)
+    check_reach(picture.noisy, noise)
     with Pool(workers, progress) as pool:
         plan = _make_plan(picture, noise, asked, generator, pool)
         learned = _learn_in_blocks(picture, plan, generator, pool)
@@ -254,16 +247,6 @@ class _Plan:
     refined_density: float | None = None  # k/n of pass 2, None if there is none
     refined_h_r: float = 0.0
     refining: _Steps = _ONE_STEP
-
-
-def _check_reach(picture: Picture, sigma: float) -> None:
-    """Refuse pixels so far from the others that float32 cannot hold the square of it."""
-    furthest = float(np.abs(picture.noisy).max()) / sigma
-    if not furthest <= _FURTHEST:
-        raise ValueError(
-            f"image has a pixel that is {furthest:.0e} times the noise from the others, too far for the "
-            "mixture; clip such pixels, or pass a mask in which they are missing"
-        )
 
 
 def _make_plan(
