@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -191,6 +192,18 @@ def test_sigterm_before_it_has_anything_ends_it_too(tmp_path: Path, seconds: flo
     server = Server(tmp_path, wait=False)
     time.sleep(seconds)
     assert "Traceback" not in server.end()
+    assert server.files("") == []
+
+
+def test_a_closed_terminal_ends_it_too(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    person = Person(server)
+    person.drop("a.npy", picture())
+    server.process.send_signal(signal.SIGHUP)
+    _, output = server.process.communicate(timeout=120)
+    assert output.endswith("stopped; all pictures that were dropped are deleted\n")
+    assert "Traceback" not in output
+    assert server.process.returncode == 0
     assert server.files("") == []
 
 
