@@ -1,6 +1,8 @@
 # The command line and the page.  docker build -t symsmooth .
 #   docker run --rm -v "$PWD:/pictures" -u "$(id -u)" symsmooth denoise noisy.png -o clean.png
 #   docker run --rm -p 127.0.0.1:7860:7860 symsmooth
+# The page answers to numbers of addresses and localhost.  Behind a proxy give the name that people type:
+#   docker run --rm -p 127.0.0.1:7860:7860 symsmooth serve --host 0.0.0.0 --no-browser --name images.example.org
 
 FROM python:3.13-slim-bookworm AS build
 # hadolint ignore=DL3008

@@ -18,6 +18,8 @@ from symsmooth import _native
 if TYPE_CHECKING:
     from symsmooth.experiments.model import Reproduction
 
+    from .barriers import Barrier
+
 settings.register_profile("symsmooth", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("symsmooth")
 
@@ -49,6 +51,16 @@ def instruction_set(request: pytest.FixtureRequest) -> Iterator[str]:
     _native.use_instruction_set(request.param)
     yield request.param
     _native.use_instruction_set(used)
+
+
+@pytest.fixture
+def barrier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Barrier]:
+    """A place where another process waits until the test lets it go on."""
+    from .barriers import Barrier
+
+    made = Barrier(tmp_path_factory.mktemp("barrier"))
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

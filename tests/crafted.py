@@ -2,7 +2,7 @@
 
 Bits that are flipped anywhere seldom make a file that is well-formed and says the impossible.  Here the
 structure is known: chains of TIFF directories, their tags and tiles; metadata, shards and links of a Zarr;
-scans of a JPEG; headers of .npy.  One to three changes make a file.
+scans of a JPEG; headers of .npy and FITS.  One to three changes make a file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ else:  # run as a script
 
 Rng = np.random.Generator
 
-KINDS = ("TIFF", "ZARR", "JPEG", "NPY", "DNG")
+KINDS = ("TIFF", "ZARR", "JPEG", "NPY", "DNG", "FITS")
 NUMBERS = [0, 1, 2, 3, 7, 8, 9, 16, 17, 24, 255, 256, 1000, 4096, 20_000, 65_535, 65_536]
 NUMBERS += [10**6, 2**24, 2**30, 2**31 - 1, 2**31, 2**32 - 1]
 HUGE = [*NUMBERS, -1, 4_600_000, 10**9, 2**53, 2**62, 2**63 - 1, 2**64, 10**30]
@@ -645,8 +645,83 @@ def npys(rng: Rng) -> Iterator[Content]:
         yield b"\x93NUMPY" + bytes(version) + length + text + b"\n" + bytes(512)
 
 
+# --- FITS ------------------------------------------------------------------------------------------
+
+
+FITS_SIZES = [
+    -(2**40),
+    -2881,
+    -2880,
+    -32,
+    -2,
+    -1,
+    0,
+    1,
+    2,
+    3,
+    40,
+    72,
+    2880,
+    2**31,
+    2**62,
+    2**64,
+    10**30,
+]
+BLOCK = 2880
+
+
+def fits_part(cards: dict[str, object]) -> bytes:
+    """Return a header and, as far as there is room for it, what it announces."""
+    text = "".join(f"{key:<8}= {value!s:>20}".ljust(80) for key, value in cards.items())
+    data = bytes(max(0, -(-_announced(cards) // BLOCK) * BLOCK))
+    head = (text + "END".ljust(80)).encode()
+    return head.ljust(-(-len(head) // BLOCK) * BLOCK) + data
+
+
+def _announced(cards: dict[str, object]) -> int:
+    """The bytes of data, or none where that is not a number, or too large to be written."""
+    size = 1
+    for axis in range(1, 4):
+        size *= int(str(cards.get(f"NAXIS{axis}", 1)))
+    size *= abs(int(str(cards["BITPIX"]))) // 8
+    return size if 0 < size < 10 * BLOCK else 0
+
+
+def fits_files(rng: Rng) -> Iterator[Content]:
+    """Sizes and counts of any sign, in the first header or a later one, and very many headers."""
+    while True:
+        parts: list[dict[str, object]] = []
+        for number in range(int(rng.integers(1, 4))):
+            first = (
+                {"SIMPLE": "T"}
+                if number == 0
+                else {"XTENSION": pick(rng, ["'IMAGE   '"] * 3 + ["'BINTABLE'"])}
+            )
+            cards = {
+                **first,
+                "BITPIX": pick(rng, [8, 16, -32]),
+                "NAXIS": 2,
+                "NAXIS1": 6,
+                "NAXIS2": 5,
+            }
+            parts.append({**cards, "PCOUNT": 0, "GCOUNT": 1})
+        for _ in range(int(rng.integers(0, 4))):
+            cards = pick(rng, parts)
+            key = pick(rng, ["NAXIS", "NAXIS1", "NAXIS1", "NAXIS2", "PCOUNT", "GCOUNT", "BITPIX"])
+            if key == "NAXIS":
+                cards[key] = pick(rng, [-3, 0, 1, 3, 999])
+            elif key == "BITPIX":
+                cards[key] = pick(rng, [-64, -32, -7, 0, 7, 8, 64])
+            else:
+                cards[key] = pick(rng, FITS_SIZES)
+        data = b"".join(map(fits_part, parts))
+        if rng.random() < 0.05:
+            data += fits_part({"XTENSION": "'IMAGE   '", "BITPIX": 8, "NAXIS": 0}) * 5000
+        yield data[: int(rng.integers(len(data)))] if rng.random() < 0.1 else data
+
+
 MAKERS: dict[str, Callable[[Rng], Iterator[Content]]] = {
-    "TIFF": tiffs, "ZARR": zarrs, "JPEG": jpegs, "NPY": npys, "DNG": dngs,
+    "TIFF": tiffs, "ZARR": zarrs, "JPEG": jpegs, "NPY": npys, "DNG": dngs, "FITS": fits_files,
 }  # fmt: skip
 
 

@@ -32,7 +32,7 @@ from symsmooth.web.worker import Reporter
 ROOT = str(Path(__file__).parents[1])  # where workers find this module
 
 
-def wait_for(what: Callable[[], object], seconds: float = 10.0) -> None:
+def wait_for(what: Callable[[], object], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, "it did not happen"
@@ -124,7 +124,7 @@ class Server:
 
     def end(self) -> str:
         self.process.terminate()
-        _, output = self.process.communicate(timeout=20)
+        _, output = self.process.communicate(timeout=120)
         return output
 
 
@@ -259,12 +259,22 @@ def inspect_file(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -
     return tasks.inspect_file(path, folder, max_bytes, reporter)
 
 
-def hang(reporter: Reporter) -> None:
+def hang(*given: Any) -> None:
+    """Never end, whatever is asked; a file is made at the beginning, if one is named."""
+    _begin(*given[:-1])
     while True:
         pass
 
 
-def wait_to_be_stopped(reporter: Reporter) -> None:
+def _begin(*files: str) -> None:
+    for file in files:
+        Path(file).touch()
+
+
+def wait_to_be_stopped(*given: Any) -> None:
+    """End when asked to; a file is made at the beginning, if one is named."""
+    *files, reporter = given
+    _begin(*files)
     while True:
         reporter.progress(0.5, "waiting")
         time.sleep(0.01)

@@ -7,7 +7,7 @@ import pytest
 import scipy.ndimage
 from skimage.restoration import denoise_nl_means
 
-from symsmooth import denoise, denoise_gsf, denoise_gsfw
+from symsmooth import METHODS, denoise, denoise_gsf, denoise_gsfw
 from symsmooth.core import blocks
 from symsmooth.core.metrics import psnr
 from symsmooth.noise import add_noise
@@ -68,3 +68,14 @@ def test_a_volume_in_blocks_is_that_of_one_block(monkeypatch, method, options) -
     for region in (np.s_[:], np.s_[8:-8, 8:-8, 8:-8], np.s_[:, 18:26], np.s_[:, :, 18:26]):
         assert np.sqrt(change[region].mean()) < 1.2 * usual
     assert psnr(joined, clean) > min(psnr(whole, clean), psnr(other, clean)) - 0.05
+
+
+@pytest.mark.parametrize("shape", [(1, 100, 20), (100, 1, 20), (2, 70, 9)], ids=str)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_takes_thin_volumes(method, shape) -> None:
+    """More rows or slices than a strip of work holds: noise alone becomes less."""
+    clean = np.full(shape, 0.5)
+    noisy = add_noise(clean, SIGMA, 0)
+    result = METHODS[method](noisy, SIGMA)
+    assert result.shape == shape
+    assert psnr(result, clean) > psnr(noisy, clean)

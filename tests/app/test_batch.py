@@ -22,6 +22,7 @@ from symsmooth.app.batch import expand, plan_outputs
 from symsmooth.app.errors import UsageError
 from symsmooth.io import read_image, write_image
 
+from ..barriers import Barrier, needs_pipes
 from ..fakes import use_methods
 
 Array = np.ndarray[Any, Any]
@@ -217,32 +218,34 @@ def test_bad_files_make_no_folders(tree: Path) -> None:
     assert not Path("out/x/y").exists()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_ctrl_c_stops_all_jobs_and_leaves_no_half_files(tree: Path) -> None:
+@needs_pipes
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_all_jobs_and_leaves_no_half_files(
+    tree: Path, barrier: Barrier, how: signal.Signals
+) -> None:
     code = (
-        "import symsmooth, time, pathlib, signal\n"
+        "import symsmooth, time, signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "def slow(image, sigma, *, progress=None):\n"
-        "    pathlib.Path('started').touch()\n"
-        "    for i in range(600):\n"
-        "        time.sleep(0.05)\n"
-        "        progress((i + 1) / 600, 'sleeping')\n"
-        "from symsmooth import methods; methods.METHODS = {'slow': methods.Method('slow', slow)}\n"
+        "def endless(image, sigma, *, progress=None):\n"
+        "    come()\n"
+        "    while True:\n"
+        "        time.sleep(0.01)\n"
+        "        progress(0.5, 'waiting')\n"
+        "from symsmooth import methods\n"
+        "methods.METHODS = {'endless': methods.Method('endless', endless)}\n"
         "from symsmooth.cli import main; main()"
     )
-    arguments = ["denoise", "in/**/*.tif", "-o", "out/", "--method", "slow", "--sigma", "1"]
+    arguments = ["denoise", "in/**/*.tif", "-o", "out/", "--method", "endless", "--sigma", "1"]
     process = subprocess.Popen(
-        [sys.executable, "-c", code, *arguments, "--jobs", "2"],
+        [sys.executable, "-c", barrier.code + code, *arguments, "--jobs", "2"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(Path(symsmooth.__file__).parents[1])},
     )
-    deadline = time.monotonic() + 30
-    while not Path("started").exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
-    assert process.returncode == 130
+    barrier.wait(process, 2)  # both files that are worked on
+    process.send_signal(how)
+    out, err = process.communicate()
+    assert process.returncode == 128 + how
     assert (out, err) == ("", "symsmooth: stopped; no half-written file was left behind\n")
     assert files_in("out") == []

@@ -26,6 +26,8 @@ from symsmooth.io.formats import open_file
 from symsmooth.io.regions import Target, open_source
 from symsmooth.methods import find_method
 
+from ..barriers import Barrier
+
 zarr = pytest.importorskip("zarr")
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(symsmooth.__file__).parents[1])}
@@ -74,21 +76,28 @@ def heed_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-@contextmanager
-def stopped_after(boxes: int, how: signal.Signals, *arguments: object) -> Iterator[Any]:
-    """A run that gets a signal once some boxes are done; gives its process, which has ended."""
-    log = Path(str(arguments[arguments.index("-o") + 1]))
-    log = log.with_name(f".{log.name}.part.log")
-    process = subprocess.Popen(
-        command(*arguments), env=ENVIRONMENT, stderr=subprocess.PIPE, preexec_fn=heed_ctrl_c
+# Wait after some boxes; those of other processes count.
+WAITS = """
+from symsmooth.io import targets
+write = targets.Target.write
+def write_and_wait(self, box, pixels):
+    write(self, box, pixels)
+    if self.n_done >= {boxes}:
+        barrier()
+targets.Target.write = write_and_wait
+"""
+
+
+def start_waiting(barrier: Barrier, boxes: int, *arguments: object) -> subprocess.Popen[bytes]:
+    """Start a run that waits at a barrier whenever so many boxes, or more, are done."""
+    python, flag, code, *words = command(*arguments)
+    code = barrier.code + WAITS.format(boxes=boxes) + code
+    return subprocess.Popen(
+        [python, flag, code, *words],
+        env=ENVIRONMENT,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed_ctrl_c,
     )
-    deadline = time.monotonic() + 60
-    while lines_in(log) < 1 + boxes and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.002)
-    assert process.poll() is None
-    process.send_signal(how)
-    _, error = process.communicate(timeout=30)
-    yield process.returncode, error.decode()
 
 
 def test_a_store_becomes_what_the_library_makes_of_it(tmp_path) -> None:
@@ -174,19 +183,21 @@ def test_every_picture_of_a_stack_is_its_own(tmp_path, monkeypatch) -> None:
 
 
 @posix
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_stopped_leaves_no_output_and_can_be_gone_on_with(
-    tmp_path, monkeypatch, how
+    tmp_path, monkeypatch, barrier, how
 ) -> None:
     path = make_store(tmp_path, picture(1024), 256)
     out, log = tmp_path / "out.zarr", tmp_path / ".out.zarr.part.log"
-    with stopped_after(9, how, path, "-o", out, *NLM, "--sigma", 20) as (code, error):
-        assert code == (130 if how == signal.SIGINT else -9)
-        if how == signal.SIGINT:
-            assert re.search(r"\d+ of 16 boxes are done and kept; add --resume", error)
+    process = start_waiting(barrier, 9, path, "-o", out, *NLM, "--sigma", 20)
+    barrier.wait(process)
+    process.send_signal(how)
+    _, error = process.communicate()
+    assert process.returncode == (-9 if how == signal.SIGKILL else 128 + how)
+    if how != signal.SIGKILL:
+        assert b"9 of 16 boxes are done and kept; add --resume" in error
     assert not out.exists()
-    left = lines_in(log) - 1
-    assert 9 <= left < 16
+    assert lines_in(log) == 1 + 9
     lock = tmp_path / ".out.zarr.part.lock"
     assert lock.exists() == (how == signal.SIGKILL)  # who was killed holds it no more
     stages = denoise_here(path, out, monkeypatch, resume=True)
@@ -219,21 +230,17 @@ def make_input(folder: Path, end: str, pixels: np.ndarray) -> Path:
     ],
 )
 def test_a_second_run_on_one_output_is_refused_and_spoils_nothing(
-    tmp_path, monkeypatch, end, more
+    tmp_path, monkeypatch, barrier, end, more
 ) -> None:
     path = make_input(tmp_path, end, picture(1024))
     out, log = tmp_path / f"out{end}", tmp_path / f".out{end}.part.log"
     arguments = (path, "-o", out, "--sigma", 20, *NLM, *more)
-    with subprocess.Popen(command(*arguments), env=ENVIRONMENT, stderr=subprocess.PIPE) as first:
-        deadline = time.monotonic() + 60
-        while lines_in(log) < 2 and first.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.002)
-        first.send_signal(signal.SIGSTOP)  # it is in the midst of it while the second comes
-        among = lines_in(log)
+    with start_waiting(barrier, 1, *arguments) as first:
+        barrier.wait(first)
+        assert lines_in(log) == 2  # it is in the midst of it while the second comes
         second = run(*arguments)
-        first.send_signal(signal.SIGCONT)
-        told = first.communicate(timeout=60)[1].decode()
-    assert 2 <= among < 17
+        barrier.open()
+        told = first.communicate()[1].decode()
     assert (first.returncode, told) == (0, "")
     assert second.returncode == 1
     assert len(second.stderr.splitlines()) == 1
@@ -287,12 +294,15 @@ def test_another_picture_is_not_gone_on_with(tmp_path, monkeypatch) -> None:
 
 
 @contextmanager
-def a_cluster(n_workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler, and workers that nobody starts again."""
+def a_cluster(
+    n_workers: int, prepare: Path | None = None
+) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A scheduler, and workers that nobody starts again; each runs a script first."""
     distributed = pytest.importorskip("distributed")
     start = [sys.executable, "-m", "dask", "worker"]
     options = ["--nthreads", "1", "--no-nanny", "--no-dashboard"]
-    options += ["--death-timeout", "60", "--memory-limit", "0"]
+    options += ["--death-timeout", "600", "--memory-limit", "0"]
+    options += [] if prepare is None else ["--preload", str(prepare)]
     with distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as local:
         address = local.scheduler_address
         workers = [
@@ -327,17 +337,19 @@ def test_a_cluster_gives_the_same_bits(tmp_path, monkeypatch) -> None:
 
 @posix
 @pytest.mark.slow
-def test_a_worker_that_dies_costs_no_pixel(tmp_path, monkeypatch) -> None:
+def test_a_worker_that_dies_costs_no_pixel(tmp_path, monkeypatch, barrier) -> None:
     path = make_store(tmp_path, picture(1536), 256)
     out, log = tmp_path / "out.zarr", tmp_path / ".out.zarr.part.log"
-    with a_cluster(2) as (address, workers):
+    prepare = tmp_path / "prepare.py"
+    prepare.write_text(barrier.code + WAITS.format(boxes=4))
+    with a_cluster(2, prepare) as (address, workers):
         arguments = (path, "-o", out, *NLM, "--sigma", 20, "--scheduler", address)
         process = subprocess.Popen(command(*arguments), env=ENVIRONMENT)
-        while lines_in(log) < 5 and process.poll() is None:
-            time.sleep(0.002)
-        assert process.poll() is None
+        barrier.wait(process, 2)  # both have written a box, and not said so
+        assert lines_in(log) >= 5
         workers[0].kill()
-        assert process.wait(120) == 0
+        barrier.open()
+        assert process.wait() == 0
     denoise_here(path, tmp_path / "calm.zarr", monkeypatch)
     assert np.array_equal(pixels_of(out), pixels_of(tmp_path / "calm.zarr"))
 

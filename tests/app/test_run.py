@@ -100,8 +100,7 @@ def test_a_file_is_opened_and_decoded_once(
     write_image(f"in.{ending}", pixels.get(ending, np.dstack([scene()] * 3)))
     opens.clear()
     decodes.clear()
-    written = "png" if ending in ("png", "jpg", "bmp", "webp") else ending
-    options = [f"out.{written}" if word == "out" else word for word in command[1:]]
+    options = [f"out.{ending}" if word == "out" else word for word in command[1:]]
     done = CliRunner().invoke(cli.app, [command[0], f"in.{ending}", *options])
     assert done.exit_code == 0, done.output
     assert opens[f"in.{ending}"] == 1

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,6 +26,7 @@ from symsmooth.io import read_image, write_image
 from symsmooth.methods import Method
 from symsmooth.noise import NoiseEstimator, White
 
+from ..barriers import Barrier, needs_pipes
 from ..fakes import use_methods
 
 Array = np.ndarray[Any, Any]
@@ -545,30 +545,97 @@ def test_help_imports_nothing_heavy() -> None:
     assert output.strip() == "[]"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_a_real_ctrl_c_leaves_no_file(tmp_path: Path) -> None:
+STOPPED = "symsmooth: stopped; no half-written file was left behind\n"
+# A method that never ends; who runs in the background ignores Ctrl-C, and so would its children.
+WAITING = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+def waiting(image, sigma):
+    barrier()
+from symsmooth import methods
+methods.METHODS = {'waiting': methods.Method('waiting', waiting)}
+"""
+
+
+@needs_pipes
+@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_ends_it_and_leaves_no_file(tmp_path: Path, barrier: Barrier, how: str) -> None:
+    """Ctrl-C, a batch system, a closed terminal: also what came by standard input is gone."""
+    (tmp_path / "temporary").mkdir()
     write_image(tmp_path / "in.png", np.zeros((8, 8), np.uint8))
-    slow = (
-        "import symsmooth, time, pathlib, signal\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "def slow(image, sigma):\n"
-        "    pathlib.Path('started').touch()\n"
-        "    time.sleep(60)\n"
-        "from symsmooth import methods; methods.METHODS = {'slow': methods.Method('slow', slow)}\n"
-    )
-    arguments = ["denoise", "in.png", "-o", "o.png", "--method", "slow", "--sigma", "1"]
-    process = start(*arguments, before=slow, cwd=tmp_path)
-    try:
-        deadline = time.monotonic() + 30
-        while not (tmp_path / "started").exists() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-    finally:
-        process.kill()
-    assert process.returncode == 130
-    assert (out, err) == ("", "symsmooth: stopped; no half-written file was left behind\n")
-    assert sorted(os.listdir(tmp_path)) == ["in.png", "started"]
+    before = "import os; os.environ['TMPDIR'] = 'temporary'\n" + barrier.code + WAITING
+    for names in (["in.png", "-o", "o.png"], ["-", "-o", "-"]):
+        arguments = ["denoise", *names, "--method", "waiting", "--sigma", "1"]
+        with open(tmp_path / "in.png", "rb") as given:
+            process = start(*arguments, before=before, cwd=tmp_path, stdin=given)
+        barrier.wait(process)
+        assert bool(os.listdir(tmp_path / "temporary")) == ("-" in names)
+        process.send_signal(signal.Signals[how])
+        out, err = process.communicate()
+        assert (out, err) == ("", STOPPED)
+        assert process.returncode == 128 + signal.Signals[how]
+        assert sorted(os.listdir(tmp_path)) == ["in.png", "temporary"]
+        assert os.listdir(tmp_path / "temporary") == []
+
+
+@needs_pipes
+def test_what_nohup_ignores_stays_ignored(tmp_path: Path, barrier: Barrier) -> None:
+    write_image(tmp_path / "in.png", np.zeros((8, 8), np.uint8))
+    ignored = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    method = WAITING.replace("    barrier()\n", "    barrier()\n    return image\n")
+    arguments = ["denoise", "in.png", "-o", "o.png", "--method", "waiting", "--sigma", "1"]
+    process = start(*arguments, before=ignored + barrier.code + method, cwd=tmp_path)
+    barrier.wait(process)
+    process.send_signal(signal.SIGHUP)
+    barrier.open()
+    _, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
+    assert (tmp_path / "o.png").exists()
+
+
+@needs_pipes
+def test_only_the_first_signal_counts() -> None:
+    """Another one, while things are put away, does not disturb that; afterwards all is as before."""
+    from symsmooth.app.ending import EndedBySignal, ending_on_signals
+
+    was = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
+    put_away = []
+
+    def work() -> None:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            signal.raise_signal(signal.SIGHUP)
+            signal.raise_signal(signal.SIGTERM)
+            put_away.append(True)
+
+    with pytest.raises(EndedBySignal) as caught, ending_on_signals():
+        work()
+    assert put_away
+    assert caught.value.number == signal.SIGTERM
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)] == was
+
+
+def test_closed_streams_are_one_line(tmp_path: Path) -> None:
+    write_image(tmp_path / "in.png", np.zeros((8, 8), np.uint8))
+    closed = "import sys; sys.stdin = sys.stdout = None\n"
+    for names, says in (
+        (["in.png", "-o", "-"], "standard output is closed; give a file with -o"),
+        (["-", "-o", "o.png"], "standard input is closed; give the name of a file"),
+    ):
+        process = start("denoise", *names, before=closed, cwd=tmp_path)
+        _, err = process.communicate()
+        assert (process.returncode, err) == (2, f"symsmooth: error: {says}\n")
+    assert os.listdir(tmp_path) == ["in.png"]
+
+
+def test_names_after_two_dashes_may_begin_with_one(tmp_path: Path) -> None:
+    write_image(tmp_path / "-x.png", np.zeros((8, 8), np.uint8))
+    before = ["denoise", "-o", "o.png", "--method", "gaussian", "--sigma", "1", "--quiet"]
+    process = start(*before, "--", "-x.png", cwd=tmp_path)
+    _, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
+    assert sorted(os.listdir(tmp_path)) == ["-x.png", "o.png"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")

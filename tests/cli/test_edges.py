@@ -96,7 +96,7 @@ def test_a_server_that_others_reach_says_so_and_opens_a_browser(
     told: list[str] = []
     opened: list[Any] = []
 
-    def ready(host: str, port: int, size: int, workers: Any, tell: Any) -> None:
+    def ready(host: str, port: int, size: int, workers: Any, tell: Any, names: Any) -> None:
         tell("http://10.0.0.1:7860/")
 
     class Timer:
@@ -122,7 +122,7 @@ def test_a_server_that_others_reach_says_so_and_opens_a_browser(
      ("0.0.0.0", False), ("10.0.0.1", False), ("example.org", False)],
 )  # fmt: skip
 def test_which_addresses_are_this_machine_alone(host: str, near: bool) -> None:
-    from symsmooth.web.server import is_loopback
+    from symsmooth.web.hosts import is_loopback
 
     assert is_loopback(host) == near
 

@@ -153,3 +153,34 @@ def test_filling_reaches_across_a_picture_that_is_almost_empty() -> None:
     valid[0, 0] = True
     noisy = np.where(valid, 5.0, np.nan).astype(np.float32)[..., None]
     assert np.allclose(fill_missing(noisy, ~valid), 5.0)
+
+
+@pytest.mark.parametrize("dtype", [">f4", "<f4", ">f8", ">i2", "<u2", ">u8", ">f2"])
+@pytest.mark.parametrize("missing", ["nothing", "mask", "nan", "masked array"])
+def test_the_order_of_bytes_comes_back(dtype, missing) -> None:
+    """Whatever is missing: the same dtype, to the order of its bytes."""
+    image = np.random.default_rng(0).integers(0, 200, (12, 13)).astype(dtype)
+    mask = np.zeros(image.shape, bool)
+    mask[3, 4] = missing != "nothing"
+    if missing == "nan" and image.dtype.kind == "f":
+        image[mask] = np.nan
+    given = np.ma.array(image, mask=mask) if missing == "masked array" else image
+    picture = open_image(given, None, mask if missing == "mask" else None)
+    result = picture.restore(picture.noisy)
+    assert result.dtype.str == image.dtype.str
+    np.testing.assert_array_equal(result[~mask], image[~mask])
+
+
+@pytest.mark.parametrize("value", [1e308, -1.7e308])
+def test_a_median_that_floating_point_cannot_hold_is_one_line(value) -> None:
+    for image in (np.full((8, 8), value), np.linspace(0.9, 1.0, 64).reshape(8, 8) * value):
+        with pytest.raises(
+            ValueError, match="too much for floating point; divide it by a constant"
+        ):
+            open_image(image)
+
+
+def test_times_are_no_intensities() -> None:
+    for dtype in ("m8[s]", "M8[s]"):
+        with pytest.raises(TypeError, match="must hold real numbers"):
+            open_image(np.zeros((4, 4), dtype))

@@ -144,3 +144,9 @@ def test_the_blas_has_one_thread_until_the_last_pool_is_done() -> None:
         assert threads() == {1}
         ours.__exit__(None, None, None)
         assert threads() == before
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, 2.0, True, "2"])
+def test_workers_are_a_whole_number(workers) -> None:
+    with pytest.raises(ValueError, match="workers must be a whole number of at least 1"):
+        Pool(workers)

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +24,8 @@ from symsmooth.experiments.benchmark.trials import REAL, Noise, Scene, Trial, lo
 from symsmooth.experiments.benchmark.worker import Measurement, Worker
 from symsmooth.experiments.provenance import provenance
 from symsmooth.io import FileError
+
+from ..barriers import needs_pipes
 
 SIDE = 32
 COMMAND = "from symsmooth.cli import main\nif __name__ == '__main__': main()"
@@ -215,22 +216,35 @@ def test_what_is_measured_is_not_measured_again(tmp_path) -> None:
     assert len(list((tmp_path / "out" / "cells").iterdir())) == 4
 
 
-def test_a_killed_run_goes_on(tmp_path) -> None:
+# It waits before the measurement after the first.
+WAITS = """
+from symsmooth.experiments.benchmark import worker
+asked, measure = [], worker.Worker.measure
+def measure_or_wait(self, measurement):
+    if asked:
+        barrier()
+    asked.append(True)
+    return measure(self, measurement)
+worker.Worker.measure = measure_or_wait
+"""
+
+
+@needs_pipes
+def test_a_killed_run_goes_on(tmp_path, barrier) -> None:
     for name in "abc":
         picture(tmp_path / "in" / f"{name}.png")
     words = ["benchmark", str(tmp_path / "in"), "-o", str(tmp_path / "out"), "--peers", "none"]
     words += ["--methods", "denoise:preview,gaussian", "--workers", "1"]
     process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, *words], start_new_session=True, stderr=subprocess.DEVNULL
-    )
+        [sys.executable, "-c", barrier.code + WAITS + COMMAND, *words],
+        start_new_session=True, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
     cells = tmp_path / "out" / "cells"
-    limit = time.monotonic() + 60
-    while not (cells.exists() and any(cells.glob("*.json"))) and time.monotonic() < limit:
-        time.sleep(0.01)
+    barrier.wait(process)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     done = {path.name: path.stat().st_mtime_ns for path in cells.glob("*.json")}
-    assert done
+    assert len(done) == 1
     code, printed = run(tmp_path / "in", tmp_path / "out")
     assert code == 0, printed
     assert len(measurements(tmp_path / "out")) == 3 * 3 * 2 * 2

@@ -44,6 +44,7 @@ from symsmooth.experiments.runner import Run, Tally, measure_cell, run_cells
 from symsmooth.experiments.store import Store, key_of
 from symsmooth.io import FileError
 
+from ..barriers import Barrier
 from ..reduced import measured, observations, tiny_image_set
 
 HERE = Path(__file__).parents[1]
@@ -328,6 +329,17 @@ def test_what_fails_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
     assert run.failures_of(plan, image_set) == [message]
 
 
+# A worker waits once it has measured some cells; spawned ones read this first, as their main module.
+WAITS = """
+from symsmooth.experiments import runner
+measured, measure_cell = [], runner.measure_cell
+def measure_or_wait(*given):
+    if len(measured) == {cells}:
+        barrier()
+    measured.append(True)
+    return measure_cell(*given)
+runner.measure_cell = measure_or_wait
+"""
 STARTED = """
 from tests.reduced import tiny_image_set, observations
 from symsmooth.experiments.runner import Run, run_cells
@@ -348,14 +360,6 @@ def start(script: str, folder: Path, *arguments: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def wait_for_cells(process: subprocess.Popen[str], cells: Path, count: int) -> None:
-    deadline = time.monotonic() + 120
-    while len(list(cells.glob("*.json"))) < count:
-        assert time.monotonic() < deadline
-        assert process.poll() is None
-        time.sleep(0.01)
-
-
 def is_alive(group: int) -> bool:
     """Whether any process of a group is left."""
     try:
@@ -369,15 +373,15 @@ needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="signals work
 
 
 @needs_signals
-def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path, barrier: Barrier) -> None:
     """Finished cells stay, are not measured again, and the end is that of an undisturbed run."""
-    process = start(STARTED, tmp_path)
+    process = start(barrier.code + WAITS.format(cells=5) + STARTED, tmp_path)
     cells = tmp_path / "cells"
-    wait_for_cells(process, cells, 5)
+    barrier.wait(process)
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate()
     kept = {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in cells.glob("*.json")}
-    assert 5 <= len(kept) < 400
+    assert len(kept) == 5
     image_set, run, wanted = tiny_image_set(), Run(), observations(len(kept) + 10)
     run_cells(run, wanted, image_set, Store(cells), 1, nothing)
     assert run.reused >= len(kept)
@@ -389,22 +393,24 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 
 @needs_signals
-def test_ctrl_c_ends_a_run_at_once_and_keeps_what_is_done(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_run_at_once_and_keeps_what_is_done(
+    tmp_path: Path, barrier: Barrier, how: signal.Signals
+) -> None:
+    """While a worker is at a measurement that never ends."""
     (tmp_path / "images").mkdir()
-    large = np.tile(tiny_image_set()["man"], (3, 3))  # not done before the signal comes
-    Image.fromarray(large).save(tmp_path / "images" / "baboon.png")
+    Image.fromarray(tiny_image_set()["man"]).save(tmp_path / "images" / "baboon.png")
     names = ("reproduce", "sure", "--quick", "--images", "images", "--out", "out", "--jobs", "1")
-    process = start(COMMAND, tmp_path, *names)
-    wait_for_cells(process, tmp_path / "out" / "cells", 1)
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
-    assert process.returncode == 130
+    process = start(barrier.code + WAITS.format(cells=1) + COMMAND, tmp_path, *names)
+    barrier.wait(process)
+    assert len(list((tmp_path / "out" / "cells").glob("*.json"))) == 1
+    process.send_signal(how)
+    _, told = process.communicate()
+    assert process.returncode == 128 + how
     assert "finished measurements are kept; run the same command to continue" in told
     assert "Traceback" not in told
     assert not (tmp_path / "out" / "report.html").exists()
-    deadline = time.monotonic() + 30
     while is_alive(process.pid):  # soon no worker is left
-        assert time.monotonic() < deadline
         time.sleep(0.05)
 
 

@@ -11,6 +11,7 @@ from ..oracles import coordinates, generalised_patches, squared_distances, table
 
 pytestmark = pytest.mark.usefixtures("instruction_set")
 SHAPES = [(9, 11, 1), (7, 8, 3), (5, 6, 7, 1), (1, 20, 1), (3, 2, 1)]
+THIN = [(1, 70, 5, 1), (2, 70, 3, 1), (70, 1, 4, 1), (1, 1, 70, 1), (70, 3, 1)]  # more than a strip
 
 
 def make(shape):
@@ -43,7 +44,7 @@ def build(name, image):
     return weights.regulated_nlm(image, 3, 1.3, 0.8), table_one(features, in_ball(spatial, 3.9))
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", SHAPES + THIN, ids=str)
 @pytest.mark.parametrize("name", ["gaussian", "bilateral", "nlm", "regulated"])
 def test_symmetric_filters_are_the_equations_of_table_one(name, shape) -> None:
     W, expected = build(name, make(shape))

@@ -30,7 +30,7 @@ from symsmooth.io import (
     write_images,
 )
 from symsmooth.io import base as io_base
-from symsmooth.io.base import commit, native
+from symsmooth.io.base import commit, naming_errors, native
 from symsmooth.io.formats import ending_of, format_of, module_of
 from symsmooth.io.lock import Lock
 from symsmooth.io.regions import create_target, open_source
@@ -523,3 +523,14 @@ def test_an_mrc_without_a_stamp_or_a_free_label(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found[0].pixels, pixels)
     write_images(again, found, "no room for this")
     assert b"no room for this" not in again.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [AttributeError("'NoneType' object has no attribute 'itemsize'"), TypeError("int & str")],
+)
+def test_a_decoder_that_is_led_astray_speaks_of_the_file(tmp_path: Path, error: Exception) -> None:
+    says = "does not fit together; if another program"
+    with pytest.raises(FileError, match=says) as caught, naming_errors(tmp_path / "x.tif"):
+        raise error
+    assert str(error) not in str(caught.value)

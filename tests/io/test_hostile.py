@@ -57,13 +57,20 @@ def test_300_damaged_files(kind: str) -> None:
     check(told, 300)
 
 
-CRAFTED = {"TIFF": 320, "ZARR": 320, "JPEG": 80, "NPY": 80, "DNG": 240}
+CRAFTED = {"TIFF": 320, "ZARR": 320, "JPEG": 80, "NPY": 80, "DNG": 240, "FITS": 320}
 
 
 def test_some_files_that_are_crafted_to_harm() -> None:
-    pytest.importorskip("zarr")
+    for name in ("astropy", "zarr"):
+        pytest.importorskip(name)
     for told in read_damaged(16, *CRAFTED, script="crafted.py", seed=1):
         check(told, 16)
+
+
+def test_some_more_headers_of_fits() -> None:
+    pytest.importorskip("astropy")
+    (told,) = read_damaged(36, "FITS", script="crafted.py", seed=2)
+    check(told, 36)
 
 
 @pytest.mark.slow
@@ -97,8 +104,9 @@ def png_claiming(width: int, height: int, data: bytes = b"") -> bytes:
     return png_of([(b"IHDR", header), (b"IDAT", zlib.compress(data)), (b"IEND", b"")])
 
 
-def fits_of(**cards: object) -> bytes:
-    lines = {"SIMPLE": "T", "BITPIX": 16, "NAXIS": 2, "NAXIS1": 4, "NAXIS2": 4} | cards
+def fits_of(start: str = "SIMPLE", **cards: object) -> bytes:
+    first = {"SIMPLE": "T"} if start == "SIMPLE" else {"XTENSION": f"'{start:<8}'"}
+    lines = {**first, "BITPIX": 16, "NAXIS": 2, "NAXIS1": 4, "NAXIS2": 4} | cards
     text = "".join(f"{key:<8}= {value!s:>20}".ljust(80) for key, value in lines.items())
     return (text + "END".ljust(80)).ljust(2880).encode() + b"\0" * 2880
 
@@ -146,6 +154,11 @@ HOSTILE: dict[str, bytes | dict[str, bytes]] = {
     "huge.fits": fits_of(NAXIS1=2**16, NAXIS2=2**15),
     "most.fits": fits_of(NAXIS1=2**62, NAXIS2=2**62),
     "zero.fits": fits_of(NAXIS1=0),
+    "back.fits": fits_of(NAXIS1=-32, NAXIS2=40),
+    "again.fits": fits_of(NAXIS=1, NAXIS1=-1440),
+    "both.fits": fits_of(NAXIS1=-4, NAXIS2=-4),
+    "counts.fits": fits_of() + fits_of("IMAGE", PCOUNT=-2881, GCOUNT=1),
+    "groups.fits": fits_of() + fits_of("IMAGE", PCOUNT=0, GCOUNT=-2),
     "many.fits": fits_of(NAXIS=999),
     "depth.fits": fits_of(BITPIX=7),
     "huge.zarr": {"zarr.json": zarr_json(shape=[2**31, 2**31])},

@@ -23,10 +23,10 @@ from typer.testing import CliRunner
 from symsmooth import cli
 from symsmooth.io import FileError, read_image, read_images, write_image
 from symsmooth.io import base as _base
-from symsmooth.io.limits import check_scans, name_inside, survey
+from symsmooth.io.limits import check_next_part, check_scans, name_inside, survey
 from symsmooth.io.regions import create_target, open_source
 
-from .test_hostile import big_chunks, tiff_of, zarr_json
+from .test_hostile import big_chunks, fits_of, tiff_of, zarr_json
 
 zarr = pytest.importorskip("zarr")
 posix = pytest.mark.skipif(os.name != "posix", reason="links and pipes")
@@ -570,3 +570,43 @@ def test_filters_of_warnings_do_not_pile_up() -> None:
                 pass
         count = sum(entry is _base._IGNORED for entry in warnings.filters)
     assert count == 1
+
+
+# --- FITS: headers that lead on ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [fits_of(NAXIS1=-4)],
+        [fits_of(NAXIS1=-4, NAXIS2=-4)],
+        [fits_of(), fits_of("IMAGE", NAXIS1=-4)],
+        [fits_of(), fits_of("IMAGE", PCOUNT=-1, GCOUNT=1)],
+        [fits_of(), fits_of("BINTABLE", BITPIX=8, PCOUNT=-1, GCOUNT=1, TFIELDS=0)],
+        [fits_of(), fits_of("BINTABLE", BITPIX=8, PCOUNT=0, GCOUNT=-1, TFIELDS=0)],
+    ],
+)
+def test_a_fits_with_a_negative_size_is_refused(tmp_path: Path, parts: list[bytes]) -> None:
+    pytest.importorskip("astropy")
+    (tmp_path / "x.fits").write_bytes(b"".join(parts))
+    with pytest.raises(FileError, match="its size is negative"):
+        read_images(tmp_path / "x.fits")
+
+
+def test_a_fits_has_a_thousand_parts_at_most(tmp_path: Path) -> None:
+    pytest.importorskip("astropy")
+    empty = fits_of("IMAGE", NAXIS=0, PCOUNT=0, GCOUNT=1)[:2880]
+    path = tmp_path / "x.fits"
+    path.write_bytes(fits_of() + 999 * empty)
+    assert read_image(path).pixels.shape == (4, 4)
+    path.write_bytes(fits_of() + 1000 * empty)
+    with pytest.raises(FileError, match="more than 1000 parts; take those you need"):
+        read_images(path)
+
+
+def test_a_part_of_a_fits_lies_behind_the_one_before() -> None:
+    check_next_part(0, 0, 2880, 0)
+    check_next_part(1, 2880, 5760, 2880)
+    for start, end in ((0, 2880), (2880, 2880), (2880, 0)):
+        with pytest.raises(FileError, match="does not follow"):
+            check_next_part(1, start, end, 2880)

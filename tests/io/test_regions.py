@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
 import threading
-import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -229,6 +229,78 @@ def test_one_run_at_a_time_writes_a_file(tmp_path: Path, kind: str) -> None:
     assert sorted(os.listdir(tmp_path)) == sorted([path.name, out.name])
 
 
+def plant(place: Path, what: str, victim: Path) -> None:
+    """Put something at a name that a run will use."""
+    if what == "link":
+        place.symlink_to(victim)
+    elif what == "dangling":
+        place.symlink_to(victim.with_name("made.txt"))
+    elif what == "hard link":
+        os.link(victim, place)
+    elif what == "folder":
+        place.symlink_to(victim.parent / "folder")
+    else:
+        os.mkfifo(place)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and pipes")
+@pytest.mark.parametrize("kind", ["tiles", "npy", "zarr"])
+@pytest.mark.parametrize("what", ["link", "dangling", "hard link", "folder", "pipe"])
+@pytest.mark.parametrize("end", ["part", "part.log", "part.lock"])
+@pytest.mark.parametrize("resume", [False, True])
+def test_nothing_is_written_through_what_others_planted(
+    tmp_path: Path, kind: str, what: str, end: str, resume: bool
+) -> None:
+    """A run refuses it, or puts its own file in the place: what the link leads to is as it was."""
+    (tmp_path / "run").mkdir()
+    path, stored = make(tmp_path / "run", kind)
+    out = tmp_path / "run" / f"out{path.suffix}"
+    whole = tuple(slice(0, n) for n in stored.shape)
+    with open_source(path) as source:
+        if resume:  # what a run before has left, which then was replaced
+            left = create_target(out, source, resume=True, key="k")
+            left.write(whole, stored)
+            left.close()
+        place = out.with_name(f".{out.name}.{end}")
+        (tmp_path / "folder").mkdir()
+        victim = tmp_path / "precious.txt"
+        if place.is_file():
+            victim.write_bytes(place.read_bytes())  # it looks right
+            place.unlink()
+        else:
+            victim.write_text("precious")
+            shutil.rmtree(place, ignore_errors=True)
+        before = victim.read_bytes()
+        plant(place, what, victim)
+        if end == "part.lock":
+            with pytest.raises(FileError, match="is a link, or no file of its own; remove it"):
+                create_target(out, source, resume=resume, key="k")
+            assert not out.exists()
+        else:
+            with create_target(out, source, resume=resume, key="k") as target:
+                assert not target.is_done(whole)
+                target.write(whole, 65535 - stored)
+            np.testing.assert_array_equal(read_image(out).pixels, 65535 - stored)
+    assert victim.read_bytes() == before
+    assert not (tmp_path / "made.txt").exists()
+    assert not any((tmp_path / "folder").iterdir())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links")
+def test_a_log_that_becomes_a_link_is_not_written_to(tmp_path: Path) -> None:
+    path, stored = make(tmp_path, "npy")
+    (tmp_path / "precious.txt").write_text("precious")
+    log = tmp_path / ".out.npy.part.log"
+    with open_source(path) as source:
+        target = create_target(tmp_path / "out.npy", source)
+        log.unlink()
+        log.symlink_to(tmp_path / "precious.txt")
+        with pytest.raises(FileError, match="is a link"):
+            target.write(tuple(slice(0, n) for n in stored.shape), stored)
+        target.abandon()
+    assert (tmp_path / "precious.txt").read_text() == "precious"
+
+
 @pytest.mark.parametrize("kind", ["tiles", "npy", "zarr"])
 def test_what_another_run_put_in_the_place_gets_no_name(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
@@ -268,7 +340,7 @@ def test_a_failed_run_leaves_nothing_and_an_unfinished_one_gets_no_name(
 
 
 KILLED = """
-import sys, time, numpy as np
+import sys, numpy as np
 from symsmooth.io.regions import create_target, open_source
 source = open_source(sys.argv[1])
 target = create_target(sys.argv[2], source, resume=True, key="k")
@@ -277,7 +349,7 @@ for row in range(0, 70, 7):
     if not target.is_done(box):
         target.write(box, 65535 - source.read(box))
         print(row, flush=True)
-        time.sleep(float(sys.argv[3]))
+        sys.stdin.readline()
 target.finish()
 """
 
@@ -294,15 +366,20 @@ def test_kill_9_leaves_no_output_or_a_resumable_one(tmp_path: Path, end: str) ->
     out = tmp_path / f"out{end}"
     environment = {**os.environ, "PYTHONPATH": str(Path(symsmooth.__file__).parents[1])}
     command = [sys.executable, "-c", KILLED, str(path), str(out)]
-    process = subprocess.Popen([*command, "5"], env=environment, stdout=subprocess.PIPE, text=True)
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, env=environment, **pipes)
     assert process.stdout is not None
-    assert process.stdout.readline() == "0\n"  # one box is written
-    time.sleep(0.1)
+    assert process.stdout.readline() == "0\n"  # one box is written, and it waits to be told more
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert not out.exists()
     done = subprocess.run(
-        [*command, "0"], env=environment, capture_output=True, text=True, check=True
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.split() == [str(row) for row in range(7, 70, 7)]
     np.testing.assert_array_equal(read_image(out).pixels, 65535 - stored)

@@ -114,3 +114,17 @@ def test_local_clusters_cost_less_than_two_hundredths(classics, monkeypatch) -> 
             losses.append(psnr(denoise_gsf(noisy, 40 / 255, n_clusters=370), clean) - local)
     assert np.abs(losses).max() > 0
     assert np.mean(losses) < 0.02
+
+
+@pytest.mark.parametrize("far", [1e17, 1e19, 1e25, 1e37])
+def test_a_pixel_beyond_all_others_is_kept_or_refused_in_words(far) -> None:
+    """Its distance squared must be a float32; if it is not, one line says what to do."""
+    noisy = np.random.default_rng(0).normal(0.0, 1.0, (24, 26))
+    noisy[12, 12] = far
+    if far <= 1e18:
+        assert np.isfinite(denoise_gsf(noisy, 1.0)).all()
+        return
+    with pytest.raises(ValueError, match=r"times the noise from the others.*clip such pixels"):
+        denoise_gsf(noisy, 1.0)
+    mask = noisy == far
+    assert np.abs(denoise_gsf(noisy, 1.0, mask=mask)).max() < 10.0

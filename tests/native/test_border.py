@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -62,6 +64,8 @@ def copy(value: Any) -> Any:
 
 
 CALLS = record()
+EXTREMES = [-(2**63), -(2**63) + 1, -(2**62), -(2**31), -1000, -1, 0, 1, 7]
+EXTREMES += [1000, 2**20, 2**31 - 1, 2**31, 2**60, 2**62, 2**63 - 9, 2**63 - 1]
 
 
 def arrays_of(name: str) -> list[int]:
@@ -147,6 +151,100 @@ def test_indices_that_lead_outside_are_refused(name, data) -> None:
         getattr(_native, name)(*with_argument(name, at, own))
     except (ValueError, MemoryError, TypeError):
         return
+
+
+def replaced(value: Any, new: list[Any]) -> list[Any]:
+    """An argument with each of its numbers, or the first and last of an array, replaced by others."""
+    if isinstance(value, tuple):
+        return [(*value[:i], x, *value[i + 1 :]) for i in range(len(value)) for x in new]
+    if not isinstance(value, np.ndarray):
+        return new
+    results = []
+    for place in (0, -1) if value.size else ():
+        for x in new:
+            if (
+                value.dtype.kind == "f"
+                or np.iinfo(value.dtype).min <= x <= np.iinfo(value.dtype).max
+            ):
+                results.append(copy(value))
+                results[-1].reshape(-1)[place] = x
+    return results
+
+
+def is_whole(value: Any) -> bool:
+    """Whether an argument is made of whole numbers."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind == "i"
+    return isinstance(value, (int, tuple)) and not isinstance(value, bool)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_no_number_is_so_large_that_it_passes_for_another(name) -> None:
+    """Every whole number at the ends of 64 bits: a ValueError or a result, never memory of others."""
+    refused = 0
+    for at, own in enumerate(CALLS[name]):
+        for value in replaced(own, EXTREMES) if is_whole(own) else []:
+            try:
+                getattr(_native, name)(*with_argument(name, at, value))
+            except (ValueError, MemoryError):
+                refused += 1
+    assert refused or not any(map(is_whole, CALLS[name]))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_floats_that_are_no_numbers_do_no_harm(name) -> None:
+    for at, own in enumerate(CALLS[name]):
+        odd = isinstance(own, float) or (isinstance(own, np.ndarray) and own.dtype.kind == "f")
+        for value in replaced(own, [np.nan, np.inf, -np.inf, 1e-30, -1e38, 1e38]) if odd else []:
+            with contextlib.suppress(ValueError):
+                getattr(_native, name)(*with_argument(name, at, value))
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "value", "says"),
+    [
+        ("list_members", 6, 2**63 - 1, "room for all members"),
+        ("list_members", 5, 2**63 - 1, "lie in the grid"),
+        ("list_members", 4, (2**31 - 1, 2**31 - 1, 1), "fit into int32"),
+        ("match_patches", 7, -1, "least must not be negative"),
+        ("mix_answers", 10, -(2**63), "place in padded"),
+        ("strongest_clusters", 9, 1e-30, "close to 0"),
+        ("sum_points", 11, 2**63 - 1, "first must be a cluster"),
+        ("spectral_filter", 10, 2**63 - 1, "place in the channel"),
+        ("symmetric_window", 7, (-(2**63), 0), "all that the window reaches"),
+        ("symmetric_window", 5, (0, 1, 2**62, 1), "span must lie in the image"),
+        ("threshold_groups", 6, 2**62, "side^n_axes"),
+    ],
+)
+def test_numbers_at_the_ends_are_refused_in_words(name, at, value, says) -> None:
+    own = CALLS[name][at]
+    wrong = np.full_like(own, value) if isinstance(own, np.ndarray) else value
+    with pytest.raises(ValueError, match=re.escape(says)):
+        getattr(_native, name)(*with_argument(name, at, wrong))
+
+
+def test_points_far_from_all_clusters_belong_to_some_that_exist(instruction_set) -> None:
+    """Squared distances up to the largest float, where log-densities end."""
+    padded, *scene, clusters, weights = (copy(a) for a in CALLS["strongest_clusters"])
+    for factor in (1e5, 1e10, 1e15, 1e17, 1e19):
+        clusters[:], weights[:] = -1, 0.0
+        _native.strongest_clusters(padded * np.float32(factor), *scene, clusters, weights)
+        chosen = clusters[weights > 0]
+        assert ((chosen >= 0) & (chosen < len(scene[6]))).all()
+
+
+def test_positions_that_are_no_numbers_leave_the_other_clusters_alone() -> None:
+    boxes, positions, *rest, pointers = (copy(a) for a in CALLS["count_candidates"])
+
+    def listed() -> list[list[int]]:
+        _native.count_candidates(boxes, positions, *rest, pointers)
+        ids = np.full(pointers[-1], -1, np.int32)
+        _native.list_candidates(boxes, positions, *rest, pointers, ids)
+        return [[i for i in part if i != 0] for part in np.split(ids, pointers[1:-1])]
+
+    before = listed()
+    positions[0] = np.nan
+    assert listed() == before
 
 
 def test_patches_that_do_not_fit_are_refused_in_words() -> None:

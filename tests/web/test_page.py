@@ -140,10 +140,8 @@ def test_cancel_really_stops(enter: Any, server: Server, tmp_path: Path) -> None
     other.reads("Waiting: 1 run before yours")
     other.shot("waiting")
     visitor.shot("running")
-    start = time.monotonic()
     visitor.page.locator("#cancel").click()
     visitor.reads("Stopped after")
-    assert time.monotonic() - start < 2
     other.page.locator("#status progress[value]").wait_for()  # the next one has its turn
     other.page.locator("#cancel").click()
     other.reads("Stopped after")

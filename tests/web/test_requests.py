@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from symsmooth.web.guard import Guard
+from symsmooth.web.hosts import Hosts
 
 from ..serving import Server, picture, run_apart
 
@@ -142,7 +145,10 @@ def test_the_page_may_ask_its_server_alone(server: Server) -> None:
 # --- the guard by itself ----------------------------------------------------------------------
 
 
-def through_guard(scope: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+LOCAL = Hosts(frozenset({"localhost"}))
+
+
+def through_guard(scope: dict[str, Any], hosts: Hosts = LOCAL) -> tuple[list[Any], list[Any]]:
     """Return what the page was asked, and what was answered."""
     asked: list[Any] = []
     sent: list[Any] = []
@@ -156,7 +162,7 @@ def through_guard(scope: dict[str, Any]) -> tuple[list[Any], list[Any]]:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    run_apart(Guard(page, frozenset({"localhost"}), 2**20)(scope, receive, send))
+    run_apart(Guard(page, hosts, 2**20)(scope, receive, send))
     return asked, sent
 
 
@@ -185,6 +191,35 @@ def test_a_length_of_many_digits_is_refused() -> None:
     asked, sent = through_guard(scope)
     assert asked == []
     assert sent[0]["status"] == 400
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "HEAD", "DELETE"])
+@pytest.mark.parametrize("coding", [b"chunked", b"gzip, chunked", b"identity", b"", b"xchunked"])
+@pytest.mark.parametrize("length", [[], [(b"content-length", b"5")]])
+def test_a_request_says_its_length_and_nothing_else(
+    method: str, coding: bytes, length: Any
+) -> None:
+    """Where a proxy goes by one and the server by the other, a second request hides in the first."""
+    headers = [(b"host", b"localhost"), (b"transfer-encoding", coding), *length]
+    scope = {"type": "http", "method": method, "path": "/api/pictures", "headers": headers}
+    asked, sent = through_guard(scope)
+    assert asked == []
+    assert sent[0]["status"] == 400
+    assert (b"connection", b"close") in sent[0]["headers"]
+
+
+def test_nothing_is_read_behind_a_request_with_two_lengths(server: Server) -> None:
+    hidden = b"GET /api/about HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    start = f"POST /api/pictures HTTP/1.1\r\nHost: localhost:{server.port}\r\n".encode()
+    both = b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port)) as opened:
+        opened.sendall(start + both + hidden)
+        answer = b""
+        with contextlib.suppress(ConnectionResetError):
+            while part := opened.recv(65536):
+                answer += part
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
 
 
 def test_every_part_of_the_page_is_served(server: Server) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -63,35 +62,40 @@ def test_a_worker_that_dies_between_two_calls_is_not_noticed(workers: Workers) -
 @pytest.mark.parametrize(
     ("work", "kept"), [("tests.serving:wait_to_be_stopped", True), ("tests.serving:hang", False)]
 )
-def test_work_stops_when_asked_to(workers: Workers, work: Any, kept: bool) -> None:
-    before = workers.call("tests.serving:chatter")
-    start = time.monotonic()
+def test_work_stops_when_asked_to(
+    workers: Workers, work: Any, kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once it has begun; what listens has all the time it needs, what does not is killed."""
+    monkeypatch.setattr("symsmooth.web.workers._PATIENCE", 600.0 if kept else 0.1)
+    before, began = workers.call("tests.serving:chatter"), tmp_path / "began"
     with pytest.raises(Cancelled):
-        workers.call(work, stopping=lambda: time.monotonic() > start + 0.2)
-    assert time.monotonic() - start < 2
+        workers.call(work, str(began), stopping=began.exists)
     assert (workers.call("tests.serving:chatter") == before) == kept  # a stop is for one call alone
 
 
-def test_closing_ends_work_and_who_waits_for_a_worker() -> None:
+def test_closing_ends_work_and_who_waits_for_a_worker(tmp_path: Path) -> None:
     closing = Workers(1, 2**28)
     pid = closing.call("tests.serving:chatter")
     with ThreadPoolExecutor(2) as people:
-        waiting = [people.submit(closing.call, "tests.serving:hang") for _ in range(2)]
-        time.sleep(0.3)
+        began = tmp_path / "began"
+        waiting = [people.submit(closing.call, "tests.serving:hang", str(began)) for _ in range(2)]
+        wait_for(began.exists)
         closing.close()
         for each in waiting:
             with pytest.raises((Cancelled, WorkError)):
-                each.result(5)
+                each.result()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
 
-def test_workers_do_not_outlive_who_started_them() -> None:
+def test_workers_do_not_outlive_who_started_them(tmp_path: Path) -> None:
     code = (
         "import os, threading; from symsmooth.web.workers import Workers; "
         "w = Workers(1, 2**28); print(w.call('tests.serving:chatter'), flush=True); "
-        "threading.Thread(target=w.call, args=('tests.serving:hang',), daemon=True).start(); "
-        "import time; time.sleep(0.5); os.kill(os.getpid(), 9)"
+        f"began = {str(tmp_path / 'began')!r}; work = ('tests.serving:hang', began); "
+        "threading.Thread(target=w.call, args=work, daemon=True).start(); "
+        "from tests.serving import wait_for; "
+        "wait_for(lambda: os.path.exists(began)); os.kill(os.getpid(), 9)"
     )
     path = os.pathsep.join([serving.ROOT, os.environ.get("PYTHONPATH", "")])
     # Uncounted: to write down what was covered, against a loop that never lets go, takes seconds.

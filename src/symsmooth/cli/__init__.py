@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from ..app.ending import ending_on_signals
 from .benchmark import benchmark
 from .commands import TYPER_ERROR, PlainCommand, PlainGroup, describe_usage_error
 from .console import error_message, print_error, print_stopped
@@ -37,9 +38,10 @@ for _command in (noise, methods, demo, compare, explain, serve, reproduce, bench
 def main() -> None:
     """Run the command line; every error is one line, never a traceback."""
     try:
-        code = app(standalone_mode=False, prog_name="symsmooth") or 0
-    except (KeyboardInterrupt, typer.Abort):
-        code = print_stopped()
+        with ending_on_signals():
+            code = app(standalone_mode=False, prog_name="symsmooth") or 0
+    except (KeyboardInterrupt, typer.Abort) as error:
+        code = print_stopped(error)
     except TYPER_ERROR as error:
         code = print_error(describe_usage_error(error), 2)
     except BrokenPipeError:  # as in `symsmooth methods | head -1`

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import typer
 
+from ..app.ending import EndedBySignal
 from ..app.errors import UsageError
 from ..app.stages import plain_stage
 from ..core.user_warnings import UnitsWarning
@@ -20,7 +22,7 @@ _KNOWN = 0.03  # of the work must be done before it is said how long the rest ta
 
 @contextmanager
 def handling_errors(as_json: bool = False) -> Iterator[None]:
-    """End with 2 on wrong usage and with 130 on Ctrl-C; questions are asked in our own words."""
+    """End with 2 on wrong usage, with 130 on Ctrl-C (128 + number for other signals), in our own words."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnitsWarning)
@@ -28,7 +30,7 @@ def handling_errors(as_json: bool = False) -> Iterator[None]:
     except UsageError as error:
         raise typer.Exit(print_error(str(error), 2, as_json)) from error
     except KeyboardInterrupt as error:
-        raise typer.Exit(print_stopped()) from error
+        raise typer.Exit(print_stopped(error)) from error
 
 
 class ProgressBar:
@@ -89,10 +91,11 @@ def time_left(fraction: float, seconds: float) -> str:
     return f"{clock} left"
 
 
-def print_stopped() -> int:
-    """Print that Ctrl-C stopped it."""
-    echo("symsmooth: stopped; no half-written file was left behind", err=True)
-    return 130
+def print_stopped(error: BaseException) -> int:
+    """Print that Ctrl-C or another signal stopped it, unless the terminal is gone; return the exit code."""
+    with suppress(OSError):
+        echo("symsmooth: stopped; no half-written file was left behind", err=True)
+    return 128 + (error.number if isinstance(error, EndedBySignal) else signal.SIGINT)
 
 
 def print_error(message: str, code: int, as_json: bool = False, source: Path | None = None) -> int:

@@ -32,12 +32,21 @@ class MethodCommand(PlainCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse, and take the options of methods out of what the function is called with."""
-        rest = super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, _with_names_after_dashes(args))
         own = {param.name for param in super().get_params(ctx)}
         others = [name for name in ctx.params if name not in own]
         given = {name: ctx.params.pop(name) for name in others}
         ctx.meta[_GIVEN] = {_flag(name): values for name, values in given.items() if values}
         return rest
+
+
+def _with_names_after_dashes(args: list[str]) -> list[str]:
+    """Return arguments in which names after ``--`` that begin with a dash look like names: ``./-x.png``."""
+    if "--" not in args:
+        return args
+    end = args.index("--") + 1
+    names = [f"./{name}" if name.startswith("-") and name != "-" else name for name in args[end:]]
+    return args[:end] + names
 
 
 def given_options(context: typer.Context) -> dict[str, str]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -34,10 +36,22 @@ MaxUpload = Annotated[
 ]
 
 
+_NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9])?", re.ASCII | re.IGNORECASE)
+
+
 def check_installed() -> None:
     """Say what to install if it is not there."""
     if importlib.util.find_spec("starlette") is None or importlib.util.find_spec("uvicorn") is None:
         raise UsageError("serve needs starlette and uvicorn; pip install 'symsmooth[web]'")
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Refuse what cannot be a name in an address."""
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise UsageError(
+                f"--name must be a name such as images.example.org, without port and path, got {name!r}"
+            )
 
 
 def run(
@@ -47,9 +61,11 @@ def run(
     workers: int | None,
     open_browser: bool,
     notify: Callable[[str], None],
+    names: Sequence[str] = (),
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM, which end the process."""
-    from ..web.server import is_loopback, serve
+    """Serve until Ctrl-C, SIGTERM or SIGHUP, which end the process."""
+    from ..web.hosts import is_loopback
+    from ..web.server import serve
 
     def ready(address: str) -> None:
         notify(f"the page is {address} (Ctrl-C ends it)")
@@ -59,11 +75,12 @@ def run(
             threading.Timer(1.0, webbrowser.open, [address]).start()
 
     try:
-        serve(host, port, max_bytes, workers, ready)
+        serve(host, port, max_bytes, workers, ready, names)
     except KeyboardInterrupt:
-        notify("stopped; all pictures that were dropped are deleted")
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with suppress(OSError):  # the terminal may be gone
+            notify("stopped; all pictures that were dropped are deleted")
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(0)  # all is put away; Python would take seconds to take its libraries down
 
 
@@ -75,14 +92,24 @@ def serve(
     max_upload: MaxUpload = 100.0,
     workers: Workers = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help="Answer to this name, too, as behind a proxy; may be given again.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Serve a page where pictures are dropped, denoised and compared; Ctrl-C ends it."""
     with handling_errors():
         check_installed()
+        _check_names(names or [])
         try:
             run(
                 host, port, int(max_upload * 2**20), workers, not no_browser,
-                lambda text: echo(f"symsmooth: {text}", err=True),
+                lambda text: echo(f"symsmooth: {text}", err=True), names or [],
             )  # fmt: skip
         except OSError as error:
             why = f"cannot listen at {host}:{port}: {error.strerror or error}; give --port"

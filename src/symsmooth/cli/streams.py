@@ -85,6 +85,8 @@ def _check(names: list[str], out: str, format: str) -> None:
             "-o is missing: give a file, a folder (ending in /), or - for standard output"
         )
     _check_alone(names, out)
+    if out == STREAM and sys.stdout is None:
+        raise UsageError("standard output is closed; give a file with -o")
     if format and out != STREAM:
         raise UsageError(
             "--format is for standard output (-o -); the ending of -o says a file's format"
@@ -98,6 +100,8 @@ def _check_alone(names: list[str], out: str) -> None:
 
 def _take_in(folder: Path) -> Path:
     """Write standard input to a file."""
+    if sys.stdin is None:
+        raise UsageError("standard input is closed; give the name of a file")
     if sys.stdin.buffer.isatty():
         raise UsageError(
             "standard input is a terminal; send a picture to it: symsmooth denoise - < noisy.png"

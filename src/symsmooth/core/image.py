@@ -104,7 +104,8 @@ class Picture:
         if self.mask is not None:
             missing = self.mask[..., None]
             filled = self.noisy.astype(work) * work(self.scale) + work(self.offset)
-            original = np.where(missing, np.zeros((), dtype), original)
+            original = original.copy()  # np.where would change the order of bytes
+            original[self.mask] = 0
             change = np.where(missing, filled + change, change)
         return self.wrap(self.in_axes(add_change(original, change)))
 
@@ -298,7 +299,7 @@ def _check_pixels(image: ArrayLike) -> Array:
     pixels = np.asarray(image)
     if pixels.dtype == bool:
         raise TypeError("image is boolean: it has no noise level; pass image.astype(float)")
-    if not (np.issubdtype(pixels.dtype, np.integer) or np.issubdtype(pixels.dtype, np.floating)):
+    if pixels.dtype.kind not in "uif":
         raise TypeError(
             f"image must hold real numbers, got dtype {pixels.dtype}; use an integer or float array"
         )
@@ -357,7 +358,7 @@ def _find_missing(
 def _units(pixels: Array, mask: NDArray[np.bool_] | None) -> tuple[float, float]:
     """Return a median and a spread, from a sample of the pixels when there are many."""
     values = pixels.reshape(-1) if mask is None else pixels[~mask].reshape(-1)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         return _median_and_spread(values)
 
 
@@ -368,7 +369,7 @@ def _median_and_spread(values: Array) -> tuple[float, float]:
     scale = float(high - low)
     if scale == 0.0:
         scale = float(np.ptp(values.astype(np.float64)))
-    if not np.isfinite(scale):
+    if not (np.isfinite(scale) and np.isfinite(offset)):
         raise ValueError(
             f"image spans from {values.min()} to {values.max()}, too much for floating point; "
             "divide it by a constant first"

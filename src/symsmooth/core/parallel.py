@@ -7,6 +7,7 @@ number of workers.
 
 from __future__ import annotations
 
+import numbers
 import os
 import threading
 from collections import deque
@@ -139,8 +140,11 @@ class Pool:
     """
 
     def __init__(self, workers: int | None = None, progress: Progress | None = None) -> None:
-        if workers is not None and (isinstance(workers, bool) or int(workers) < 1):
-            raise ValueError(f"workers must be at least 1, got {workers}; use None for all cores")
+        whole = isinstance(workers, numbers.Integral) and not isinstance(workers, bool)
+        if workers is not None and not (whole and workers >= 1):
+            raise ValueError(
+                f"workers must be a whole number of at least 1, got {workers}; use None for all cores"
+            )
         if progress is not None and not callable(progress):
             raise TypeError(
                 "progress must be a function that is called as progress(fraction, what), "

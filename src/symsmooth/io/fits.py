@@ -7,14 +7,14 @@ integers.  Tables and one-dimensional data are copied as they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
 from astropy.io import fits
 
 from .base import Array, FileError, ImageFile, OpenFile, native
-from .limits import check_declared_size
+from .limits import check_declared_size, check_next_part
 
 _BLOCK = 2880
 _UNSIGNED = {8: -(2**7), 16: 2**15, 32: 2**31, 64: 2**63}  # BZERO by BITPIX; 8: signed bytes
@@ -28,19 +28,38 @@ def read(file: OpenFile) -> list[ImageFile]:
     """Read all images; what is not an image goes into the details of the first."""
     options: Any = {"do_not_scale_image_data": True, "disable_image_compression": False}
     with fits.open(file.handle, memmap=False, **options) as opened:
-        check_declared_size(sum(_claimed(hdu) for hdu in opened if _is_image(hdu)), file.size)
+        hdus = list(_advancing(opened))
+        check_declared_size(sum(_claimed(hdu) for hdu in hdus if _is_image(hdu)), file.size)
         parts: list[bytes | None] = []
         images: list[ImageFile] = []
-        for hdu in opened:
+        for hdu in hdus:
             if _is_image(hdu):
                 images.append(_read_image(hdu, file.format))
                 parts.append(None)
             else:
-                parts.append(_raw(hdu, file.handle))
+                parts.append(_raw(hdu, file.handle, file.size))
     if not images:
         raise FileError("holds no image of two or more dimensions")
     images[0].details["parts"] = parts  # type: ignore[index]
     return images
+
+
+def _advancing(opened: Any) -> Iterator[Any]:
+    """Yield what headers describe, each checked before the next is looked for.
+
+    astropy goes on by the size that a header claims: by a negative one back to what it has read.
+    """
+    before = 0
+    for number, hdu in enumerate(opened):
+        place = hdu.fileinfo()
+        counts = [hdu.header.get(key, 1) for key in ("PCOUNT", "GCOUNT")]
+        sizes = [place["datSpan"], *getattr(hdu, "shape", ()), *counts]
+        if any(isinstance(size, int) and size < 0 for size in sizes):
+            raise FileError(f"says of its part {number + 1} that its size is negative: damaged")
+        end = place["datLoc"] + place["datSpan"]
+        check_next_part(number, place["hdrLoc"], end, before)
+        before = end
+        yield hdu
 
 
 def _is_image(hdu: Any) -> bool:
@@ -55,12 +74,12 @@ def _claimed(hdu: Any) -> int:
     return count * abs(hdu.header["BITPIX"]) // 8
 
 
-def _raw(hdu: Any, handle: BinaryIO) -> bytes:
+def _raw(hdu: Any, handle: BinaryIO, size: int) -> bytes:
     """Return a part of the file as it is stored."""
     place = hdu.fileinfo()
     at = handle.tell()  # astropy continues from there
     handle.seek(place["hdrLoc"])
-    stored = handle.read(place["datLoc"] + place["datSpan"] - place["hdrLoc"])
+    stored = handle.read(min(place["datLoc"] + place["datSpan"], size) - place["hdrLoc"])
     handle.seek(at)
     return stored
 

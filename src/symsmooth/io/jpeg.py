@@ -7,6 +7,7 @@ was not changed keeps its coded data, another is encoded at quality 95 without c
 
 from __future__ import annotations
 
+import hashlib
 import io
 import struct
 from typing import Any, BinaryIO
@@ -42,7 +43,7 @@ def split(data: bytes) -> tuple[list[Segment], bytes]:
 def write(handle: BinaryIO, pixels: Array, image: ImageFile, note: str) -> None:
     """Write a picture with the segments of the file it came from."""
     coded = image.details.get("coded") if image.format == "JPEG" else None
-    if coded is not None and _decodes_to(coded, pixels):
+    if coded is not None and fingerprint(pixels) == image.details["decoded"]:
         segments, rest = split(coded)
     else:
         old = split(coded)[0] if coded is not None else _translated(image)
@@ -54,11 +55,11 @@ def write(handle: BinaryIO, pixels: Array, image: ImageFile, note: str) -> None:
     handle.write(rest)
 
 
-def _decodes_to(coded: bytes, pixels: Array) -> bool:
-    """Whether these pixels are what the coded data stand for."""
-    with Image.open(io.BytesIO(coded), formats=["JPEG"]) as opened:
-        stored = np.asarray(opened)
-    return np.array_equal(stored.reshape(*stored.shape[:2], -1), pixels)
+def fingerprint(pixels: Array) -> bytes:
+    """Return what tells pixels (rows, columns[, samples]) from others, so that none are decoded again."""
+    found = hashlib.blake2b(repr((pixels.shape[:2], pixels.dtype.str)).encode())
+    found.update(np.ascontiguousarray(pixels).data)
+    return found.digest()
 
 
 def _encode(pixels: Array, image: ImageFile) -> tuple[list[Segment], bytes]:

@@ -24,6 +24,7 @@ _FEW = 2000  # pieces from which some share of them must be there
 _PIECES_A_FILE = 100  # the others may be empty
 _INDEX = 16  # bytes of a shard for each chunk in it
 _MAX_SCANS = 100  # of a progressive JPEG; encoders make about ten
+_MAX_PARTS = 1000  # headers of a FITS; each takes about a millisecond to read
 _MARKER = re.compile(
     rb"\xff+([^\x00\xd0-\xd7\xff])"
 )  # in a JPEG: not a stuffed byte, not a restart
@@ -122,6 +123,26 @@ def check_scans(jpeg: bytes) -> None:
             )
         size = int.from_bytes(jpeg[found.end() : found.end() + 2], "big")
         at = found.end() + (max(size, 2) if marker != 0x01 else 0)
+
+
+def check_next_part(number: int, start: int, end: int, before: int) -> None:
+    """Refuse a part of a file that does not lie behind the one before it, or is one of too many.
+
+    Parameters
+    ----------
+    number : int
+        Of the part, from 0.
+    start, end : int
+        Where it lies in the file, as the file says.
+    before : int
+        Where the part before ends.
+    """
+    if start < before or end <= start:
+        raise FileError(f"says that its part {number + 1} does not follow the one before: damaged")
+    if number >= _MAX_PARTS:
+        raise FileError(
+            f"has more than {_MAX_PARTS} parts; take those you need to a file of their own"
+        )
 
 
 def check_stream(start: Callable[[], Any], data: bytes, limit: int) -> None:

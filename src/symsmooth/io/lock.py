@@ -11,7 +11,7 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
-from .base import FileError
+from .base import FileError, open_own
 
 _FAR = 2**30  # Windows locks bytes: one that nobody reads
 
@@ -27,14 +27,14 @@ class Lock:
     Raises
     ------
     FileError
-        If another run, or another thread of this one, holds it.
+        If another run, or another thread of this one, holds it; or if it is a link.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._handle: int | None = None
         while self._handle is None:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            handle = open_own(path, os.O_RDWR | os.O_CREAT)
             try:
                 if not _try_lock(handle):
                     raise FileError(
@@ -83,7 +83,7 @@ def _try_lock(handle: int) -> bool:
 def _is_at(handle: int, path: Path) -> bool:
     """Whether an open file is the one of that name."""
     try:
-        return os.path.samestat(os.fstat(handle), os.stat(path))
+        return os.path.samestat(os.fstat(handle), os.lstat(path))
     except FileNotFoundError:
         return False
 

@@ -7,9 +7,9 @@ users who know better say so (the command line has ``--channel-axis`` and ``--vo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -67,6 +67,17 @@ def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str)
     np.lib.format.write_array(handle, image.pixels, allow_pickle=False)
 
 
-def memory_map(path: Path) -> Array:
-    """Open the pixels of a file where they are."""
-    return np.lib.format.open_memmap(path, mode="r+")
+def make_empty(handle: BinaryIO, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
+    """Write a file of zeros, which take no time."""
+    about = {
+        "descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": tuple(shape)
+    }  # fmt: skip
+    np.lib.format.write_array_header_1_0(handle, about)
+    handle.truncate(handle.tell() + math.prod(shape) * dtype.itemsize)
+
+
+def memory_map(handle: BinaryIO) -> Array:
+    """Open the pixels of a file of :func:`make_empty` where they are, to be written."""
+    np.lib.format.read_magic(handle)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(handle)
+    return np.memmap(handle, dtype, "r+", handle.tell(), shape)

@@ -57,7 +57,7 @@ def read(file: OpenFile) -> list[ImageFile]:
     if format == "PNG":
         details |= png.read_chunks(handle) | {"kind": (depth, colour_type)}
     elif format == "JPEG":
-        details["coded"] = coded
+        details |= {"coded": coded, "decoded": jpeg.fingerprint(split[0])}
     pixels, alpha = (
         None if part is None else _turned(part, details["orientation"]) for part in split
     )

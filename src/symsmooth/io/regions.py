@@ -16,7 +16,7 @@ from .boxes import Box
 from .formats import format_of, module_of
 from .lock import Lock
 from .sources import Source, open_source, source_of
-from .targets import MAKERS, Target, begin, lines_of, remove
+from .targets import MAKERS, Target, begin, is_own, lines_of, remove
 
 __all__ = ["Box", "Source", "Target", "create_target", "open_source", "source_of", "target_chunks"]
 
@@ -67,8 +67,8 @@ def create_target(
             raise FileError(f"{format} cannot be written in pieces; use .tif, .zarr or .npy")
         make, open_made = MAKERS[format]
         lock = Lock(held)
-        lines = lines_of(log)
-        afresh = not (resume and part.exists() and lines and about.items() <= lines[0].items())
+        lines = lines_of(log) if resume and is_own(log) and is_own(part) else []
+        afresh = not (lines and about.items() <= lines[0].items())
         try:
             if afresh:
                 remove(part)

@@ -11,18 +11,20 @@ import json
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from .base import Array, FileError, atomic_write, commit, one_line
+from .base import Array, FileError, atomic_write, commit, one_line, open_own
 from .boxes import Box, check_box
 from .formats import module_of
 from .ifd import add_software
+from .limits import survey
 from .lock import Lock
 from .pyramid import build
 
@@ -167,7 +169,7 @@ class TiffTarget(Target):
         from .tiff_checks import open_tiff, whole_series
 
         with ExitStack() as opened:
-            self._handle = opened.enter_context(open(part, "r+b"))
+            self._handle = opened.enter_context(_open_part(part))
             self._tiff = opened.enter_context(open_tiff(self._handle))
             self._series, self._how = whole_series(self._tiff)[0], how
             segments = Segments(self._series, self._handle, blank=True)
@@ -236,8 +238,9 @@ class ZarrTarget(Target):
 
 
 def _make_npy(part: Path, source: Source) -> None:
-    np.lib.format.open_memmap(part, "w+", source.dtype, source.shape).flush()
-    _reserve(part)
+    with open(part, "xb") as handle:
+        module_of("NPY").make_empty(handle, source.shape, source.dtype)
+        _reserve(handle)
 
 
 def _make_tiff(part: Path, source: Source) -> None:
@@ -249,7 +252,7 @@ def _make_tiff(part: Path, source: Source) -> None:
     if series is not None and all(map(can_rewrite, series.levels)):
         with open(source.path, "rb") as original:
             between = gaps(series.levels, original, source.path.stat().st_size)
-    with open(part, "wb") as handle:
+    with open(part, "xb") as handle:
         if between is None:
             empty(handle, source.shape, source.dtype, source.axes)
         else:
@@ -260,7 +263,7 @@ def _make_tiff(part: Path, source: Source) -> None:
                     handle.seek(start)
                     while start < end:
                         start += handle.write(original.read(min(end - start, _COPIED)))
-    _reserve(part)
+        _reserve(handle)
 
 
 def _make_zarr(part: Path, source: Source) -> None:
@@ -289,9 +292,8 @@ def _open_tiff_target(file: Path, part: Path, log: Path, resume: bool, source: S
 
 
 def _open_npy_target(file: Path, part: Path, log: Path, resume: bool, source: Source) -> Target:
-    from .npy import memory_map
-
-    return NpyTarget(file, memory_map(part), part, log, resume)
+    with _open_part(part) as handle:
+        return NpyTarget(file, module_of("NPY").memory_map(handle), part, log, resume)
 
 
 MAKERS: dict[str, tuple[Any, Any]] = {
@@ -301,10 +303,16 @@ MAKERS: dict[str, tuple[Any, Any]] = {
 }
 
 
-def _reserve(part: Path) -> None:
+def _open_part(part: Path) -> BinaryIO:
+    """Open what was made, or left by a run before, for reading and writing."""
+    return open(part, "r+b", opener=lambda _, flags: open_own(part, flags))
+
+
+def _reserve(handle: BinaryIO) -> None:
     """Take the space on disk now: a full disk is an error here, a crash in a memory map later."""
-    with open(part, "r+b") as handle, suppress(AttributeError):
-        os.posix_fallocate(handle.fileno(), 0, part.stat().st_size)
+    handle.flush()
+    with suppress(AttributeError):
+        os.posix_fallocate(handle.fileno(), 0, os.fstat(handle.fileno()).st_size)
 
 
 def _identity(part: Path, log: Path) -> tuple[object, ...] | None:
@@ -327,14 +335,17 @@ def _key(box: Box) -> tuple[tuple[int, int], ...]:
 def begin(log: Path, lines: Sequence[dict[str, Any]]) -> None:
     """Write a log that is this run's from now on: what it is, then what was done before."""
     first = {**lines[0], "run": secrets.token_hex(8)}
-    with atomic_write(log) as handle:
+    with atomic_write(log, through_links=False) as handle:
         handle.write(b"".join(json.dumps(line).encode() + b"\n" for line in [first, *lines[1:]]))
 
 
 def append(log: Path, line: dict[str, Any]) -> None:
     """Add a line to the log in one write, which many processes may do at once."""
-    with open(log, "ab", buffering=0) as handle:
-        handle.write(json.dumps(line).encode() + b"\n")
+    handle = open_own(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        os.write(handle, json.dumps(line).encode() + b"\n")
+    finally:
+        os.close(handle)
 
 
 def lines_of(log: Path) -> list[dict[str, Any]]:
@@ -348,9 +359,21 @@ def lines_of(log: Path) -> list[dict[str, Any]]:
         return []
 
 
+def is_own(path: Path) -> bool:
+    """Whether a file or folder is one that we made: no link, no second name, no link that leads out."""
+    try:
+        about = path.lstat()
+        if stat.S_ISDIR(about.st_mode):
+            survey(path)
+            return True
+    except (OSError, FileError):
+        return False
+    return stat.S_ISREG(about.st_mode) and about.st_nlink == 1
+
+
 def remove(path: Path) -> None:
-    """Remove a file or folder that may not be there."""
-    if path.is_dir():
+    """Remove a file or folder that may not be there; of a link, the link."""
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)

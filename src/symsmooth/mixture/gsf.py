@@ -25,7 +25,7 @@ from ..noise import resolve_sigma
 from .averages import aggregate_means, average_members, cluster_averages
 from .em import REACH, GaussianMixture, MixtureFit, fit_mixture, initial_mixture
 from .figures import flat_view, gsf_figure
-from .selection import SecantSearch, Sure, blend, choose_clusters
+from .selection import SecantSearch, Sure, blend, check_reach, choose_clusters
 
 # Pass 2.  The more clusters the noisy image asks for, the less its pilot is denoised: so the spread of a
 # cluster of pilot patches follows k/n.  Mean of 12 development pictures at sigma 20/40/80: factor 1.9:
@@ -131,18 +131,13 @@ def fit_gsf(
     picture = open_image(image, channel_axis, mask)
     noise = resolve_sigma(picture, sigma)
     asked = _Options(
-        n_clusters=n_clusters,
-        fidelity=fidelity,
-        patch_size=patch_size,
-        h_s=h_s,
-        h_r=h_r,
-        passes=passes,
-        refined_clusters=refined_clusters,
-        refined_h_r=refined_h_r,
-    )
+        n_clusters=n_clusters, fidelity=fidelity, patch_size=patch_size, h_s=h_s, h_r=h_r, passes=passes,
+        refined_clusters=refined_clusters, refined_h_r=refined_h_r,
+    )  # fmt: skip
     generator = make_rng(rng)
     if noise == 0.0:
         return _nothing_to_do(picture, h_s)
+    check_reach(picture.noisy, noise)
     with Pool(workers, progress) as pool:
         plan = _make_plan(picture, noise, asked, generator, pool)
         learned = _learn_in_blocks(picture, plan, generator, pool)

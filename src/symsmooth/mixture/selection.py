@@ -12,6 +12,7 @@ from ..core.parallel import Pool
 from ..core.patches import whiten
 from .em import fit_mixture, initial_mixture
 
+_FURTHEST = 1e18  # times the noise: the square, summed over a patch, is a float32
 _CHOICE_ITERATIONS = 8  # EM steps for delta(k): within 1 % of its limit
 _CHOICE_PIXELS = 128 * 128  # size of a window in which delta(k) is measured
 _CHOICE_WINDOWS = 4  # at most: one for each _CHOICE_SHARE windows that the picture holds
@@ -123,6 +124,16 @@ def _secant(few: tuple[int, float], many: tuple[int, float]) -> int:
     (ka, da), (kb, db) = few, many
     log_k = (np.log(ka) * (db - 1.0) - np.log(kb) * (da - 1.0)) / (db - da)
     return round(float(np.exp(log_k)))
+
+
+def check_reach(noisy: Float, sigma: float) -> None:
+    """Refuse pixels so far from the others that float32 cannot hold the square of it."""
+    furthest = float(np.abs(noisy).max()) / sigma
+    if not furthest <= _FURTHEST:
+        raise ValueError(
+            f"image has a pixel that is {furthest:.0e} times the noise from the others, too far for the "
+            "mixture; clip such pixels, or pass a mask in which they are missing"
+        )
 
 
 def choose_clusters(

@@ -9,8 +9,8 @@ namespace symsmooth {
 namespace {
 
 index clamped_cell(float position, index size, index count) {
-    const double cell = std::trunc(double(position)) / double(size);
-    return index(std::clamp(std::floor(cell), 0.0, double(count - 1)));
+    const double cell = std::floor(std::trunc(double(position)) / double(size));
+    return cell > 0.0 ? index(std::min(cell, double(count - 1))) : 0;  // what is no number is in the first
 }
 
 // Clusters sorted by the tile their centre lies in: order[starts[cell]:starts[cell + 1]].

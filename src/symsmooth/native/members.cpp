@@ -29,15 +29,17 @@ SYMSMOOTH_INLINE index list_above(const float* numbers, index size, float thresh
     return count;
 }
 
+constexpr float lowest = 0.5f * no_density;
+
 }  // namespace
 
 Found find_largest(const float* numbers, index size, float margin, float best, float gap, index most,
                    float* values, std::int32_t* which) {
-    float low = best + gap, high = best;
+    float low = max(best + gap, lowest), high = best;
     index count = count_above(numbers, size, low);
     if (count < most && gap > margin) {  // too few: begin at the margin
         high = low;
-        low = best + margin;
+        low = max(best + margin, lowest);
         count = count_above(numbers, size, low);
     }
     for (int step = 0; step < 8 && count > most + 2; ++step) {

@@ -26,6 +26,8 @@ constexpr index spare = 8;        // places beyond the last pixel that kernels m
 constexpr index most_side = 8;    // of a patch
 constexpr index most_numbers = 64;
 constexpr index longest = index(1) << 20;  // of an extent: products of three do not overflow
+constexpr index furthest_place = index(1) << 60;  // in an array: sums of a few do not overflow
+constexpr float lowest_margin = -1e20f;  // of log-densities: below it nothing is one
 
 Extent extent(const Three& three) { return {three[0], three[1], three[2]}; }
 
@@ -103,6 +105,7 @@ struct SumsOut {
         tail.require_shape(0, shift.shape(0));
         tail.require_shape(1, 2);
         tile_mass.require_size(scene.ids.size());
+        if (first < 0 || first > scene.means.shape(0)) refuse("first must be a cluster");
         scene.ids.require_between(first, first + shift.shape(0));
         sums = {first, shift.data(), tail.data(), tile_mass.data()};
     }
@@ -143,6 +146,7 @@ void py_mix_answers(handle padded, Three patch, index n_dims, float inv_hs, hand
     answers.require_shape(1, scene.means.shape(1));
     const Array<float> out(out_, "out", 1);
     const Points& p = scene.points;
+    if (start < 0 || start > scene.padded.size()) refuse("start must be a place in padded");
     const auto at = [&](index z, index y, index x) { return ((z * p.shape.y + y) * p.shape.x + x) * p.channels; };
     for (index t = 0; t < scene.tiles.count; ++t) {
         const index* b = scene.tiles.boxes + 6 * t;
@@ -178,6 +182,7 @@ void py_strongest_clusters(handle padded, Three patch, index n_dims, float inv_h
     weights.require_shape(1, clusters.shape(1));
     if (clusters.shape(1) < 1 || !(temper > 0.0f) || !(least > 0.0f && least < 1.0f))
         refuse("at least one cluster, temper > 0 and 0 < least < 1 are needed");
+    if (!(std::log2(least) / temper > lowest_margin)) refuse("temper must not be that close to 0");
     const Release release;
     kernels().strongest_clusters(scene.points, scene.tiles, scene.mixture, temper, least, clusters.shape(1),
                                  clusters.data(), weights.data());
@@ -234,6 +239,7 @@ struct MembershipsIn {
 void py_count_members(handle clusters, handle weights, float least, handle counts_) {
     const Array<index> counts(counts_, "counts", 1);
     const MembershipsIn in(clusters, weights, least, counts.size());
+    counts.require_between(0, furthest_place);
     const Release release;
     count_members(in.all, counts.data());
 }
@@ -247,12 +253,17 @@ void py_list_members(handle clusters, handle weights, float least, Three grid, T
     shares.require_size(corners.size());
     for (index side : grid)
         if (side < 1 || side > longest) refuse("grid must have a position along each axis");
-    if (first < 0 || first + in.all.n > grid[0] * grid[1] * grid[2]) refuse("patches must lie in the grid");
+    if (first < 0 || first > grid[0] * grid[1] * grid[2] - in.all.n) refuse("patches must lie in the grid");
     if (steps[2] != 1) refuse("corners are counted in one channel");
-    std::vector<index> ends(places.data(), places.data() + places.size());
-    count_members(in.all, ends.data());
+    for (index step : steps)
+        if (step < 0 || step > INT32_MAX) refuse("steps must not be negative, and corners fit into int32");
+    if ((grid[0] - 1) * steps[0] + (grid[1] - 1) * steps[1] + grid[2] - 1 > INT32_MAX)
+        refuse("corners must fit into int32");
+    std::vector<index> counts(places.size());
+    count_members(in.all, counts.data());
     for (index i = 0; i < places.size(); ++i)
-        if (places[i] < 0 || ends[i] > corners.size()) refuse("places must leave room for all members");
+        if (places[i] < 0 || places[i] > corners.size() - counts[i])
+            refuse("places must leave room for all members");
     const Release release;
     list_members(in.all, {grid[1], grid[2], steps[1], steps[0], first}, places.data(), corners.data(),
                  shares.data());
@@ -289,6 +300,7 @@ struct ClustersIn {
         spread.require_size(total.size());
         lines.require_between(0, total.size());
         for (index i = 0; i < lines.size(); ++i) end_ = std::max(end_, lines[i] + spare);
+        if (start < -furthest_place || start > furthest_place) refuse("start must be a place in the channel");
         from_ = pointers[first], to_ = pointers[last];
         corners.require_between(std::max(start, index(0)), start + total.size() - end_ + 1, from_, to_);
         patch = {lines.data(), lines.size(), side};
@@ -331,12 +343,14 @@ void py_wiener_filter(handle pixels_, handle pilot_, handle lines, index side, h
 Window window_of(const Array<const index>& offsets, Extent grid, Four span) {
     offsets.require_shape(1, 3);
     offsets.require_between(-longest, longest);
-    if (span[0] < 0 || span[1] > grid.z || span[2] < 0 || span[3] > grid.y)
+    if (span[0] < 0 || span[0] > span[1] || span[1] > grid.z || span[2] < 0 || span[2] > span[3] ||
+        span[3] > grid.y)
         refuse("span must lie in the image");
     return {offsets.data(), offsets.shape(0), span[0], span[1], span[2], span[3]};
 }
 
-// How far the pairs of a window reach beyond its strip, along z and y, within the grid.
+// How far the pairs of a window reach beyond its strip, along z and y: offsets that lead out of the grid
+// along any axis have no pair, and reach nowhere.
 struct Reach {
     index z0, z1, y0, y1;
 };
@@ -344,12 +358,14 @@ struct Reach {
 Reach reach_of(const Window& window, Extent grid) {
     Reach reach{window.z0, window.z1, window.y0, window.y1};
     for (index o = 0; o < window.count; ++o) {
-        const index dz = window.offsets[3 * o], dy = window.offsets[3 * o + 1];
-        reach.z0 = std::min(reach.z0, window.z0 + dz), reach.z1 = std::max(reach.z1, window.z1 + dz);
-        reach.y0 = std::min(reach.y0, window.y0 + dy), reach.y1 = std::max(reach.y1, window.y1 + dy);
+        const index dz = window.offsets[3 * o], dy = window.offsets[3 * o + 1], dx = window.offsets[3 * o + 2];
+        const index z0 = std::max(window.z0 + dz, index(0)), z1 = std::min(window.z1 + dz, grid.z);
+        const index y0 = std::max(window.y0 + dy, index(0)), y1 = std::min(window.y1 + dy, grid.y);
+        if (z0 >= z1 || y0 >= y1 || std::abs(dx) >= grid.x) continue;
+        reach.z0 = std::min(reach.z0, z0), reach.z1 = std::max(reach.z1, z1);
+        reach.y0 = std::min(reach.y0, y0), reach.y1 = std::max(reach.y1, y1);
     }
-    return {std::max(reach.z0, index(0)), std::min(reach.z1, grid.z), std::max(reach.y0, index(0)),
-            std::min(reach.y1, grid.y)};
+    return reach;
 }
 
 template <class T>
@@ -364,8 +380,8 @@ struct ColumnsIn {
         for (int axis = 0; axis < 3; ++axis) values.require_shape(axis + 1, sizes[axis]);
         out.require_shape(0, values.shape(0));
         out.require_shape(3, grid.x);
-        if (reach.z0 < origin[0] || reach.z1 > origin[0] + out.shape(1) || reach.y0 < origin[1] ||
-            reach.y1 > origin[1] + out.shape(2))
+        if (origin[0] < 0 || origin[1] < 0 || origin[0] > reach.z0 || origin[1] > reach.y0 ||
+            reach.z1 - origin[0] > out.shape(1) || reach.y1 - origin[1] > out.shape(2))
             refuse("out must hold all that the window reaches");
         columns = {values.data(), out.data(), values.shape(0), origin[0], origin[1], out.shape(1), out.shape(2)};
     }
@@ -487,7 +503,7 @@ void py_match_patches(handle guide_, handle whole_, handle ref_z, handle ref_y, 
     x.require_between(0, grid.x);
     for (index reach : radius)
         if (reach < 0 || reach > longest) refuse("radius must not be negative");
-    if (most < 1) refuse("most must be at least 1");
+    if (least < 0 || most < 1) refuse("least must not be negative, and most at least 1");
     counts.require_size(z.size() * y.size() * x.size());
     members.require_shape(0, counts.size());
     members.require_shape(1, most);
@@ -559,10 +575,10 @@ struct TransformIn {
             matrix->require_shape(1, side);
         }
         window.require_size(d);
+        if (side < 4 || side % 4 != 0) refuse("a patch must have a side that is a multiple of four");
         index numbers = 1;
         for (index axis = 0; axis < n_axes && numbers <= d; ++axis) numbers *= side;
-        if (side < 4 || side % 4 != 0 || n_axes < 1 || numbers != d)
-            refuse("a patch must have side^n_axes numbers, and a side that is a multiple of four");
+        if (n_axes < 1 || numbers != d) refuse("a patch must have side^n_axes numbers");
         transform = {forward.data(), backward.data(), side, n_axes, window.data()};
     }
 };
@@ -641,8 +657,10 @@ void py_exp2(handle x_, handle out_) {
 void py_product(handle x_, bool turned, handle y_, index n_rows, bool upper, handle out_) {
     const Array<const float> x(x_, "x", 2), y(y_, "y", 2);
     const Array<float> out(out_, "out", 2);
-    const index tall = (n_rows + 3) / 4 * 4, depth = y.shape(0), width = y.shape(1);
-    require(n_rows >= 1 && width >= 8 && width % 8 == 0, "rows, and a multiple of eight columns, are needed");
+    const index depth = y.shape(0), width = y.shape(1);
+    require(n_rows >= 1 && n_rows <= longest && width >= 8 && width % 8 == 0,
+            "rows, and a multiple of eight columns, are needed");
+    const index tall = (n_rows + 3) / 4 * 4;
     x.require_shape(turned ? 1 : 0, tall);
     x.require_shape(turned ? 0 : 1, depth);
     out.require_shape(0, tall);

@@ -192,6 +192,9 @@ SYMSMOOTH_INLINE Vec8 exp2(Vec8 x) {
 
 constexpr float log2_e = 1.4426950408889634f;
 
+// Stands beyond the last log-density, up to a multiple of eight: below all that are one, which end far above.
+constexpr float no_density = -3e38f;
+
 // n up to the next multiple of eight.
 constexpr index padded(index n) { return (n + lanes - 1) / lanes * lanes; }
 

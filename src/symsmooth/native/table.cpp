@@ -40,7 +40,7 @@ index largest_of(const float* numbers, index size, float margin, float gap, inde
     Buffer<float> padded_numbers(padded(size)), found(padded(size));
     float best = numbers[0];
     for (index i = 0; i < padded(size); ++i) {
-        padded_numbers[i] = i < size ? numbers[i] : -1e30f;
+        padded_numbers[i] = i < size ? numbers[i] : no_density;
         best = max(best, padded_numbers[i]);
     }
     Buffer<std::int32_t> places(padded(size));

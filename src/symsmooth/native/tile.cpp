@@ -26,8 +26,6 @@ SYMSMOOTH_INLINE bool is_taken(index z, index y, index x, index thin) {
     return thin == 1 || (z + y + x + (cell >> 7)) % thin == 0;
 }
 
-constexpr float very_low = -1e30f;
-
 }  // namespace
 
 void take_patch(const Points& points, const float* pixels, index corner, float* to) {
@@ -125,7 +123,7 @@ void Tile::load_clusters(const Mixture& mixture, const std::int32_t* ids) {
     }
     for (index c = near; c < columns; ++c) {
         for (index e = 0; e < dim; ++e) clusters[e * columns + c] = 0.0f;
-        clusters[dim * columns + c] = very_low;
+        clusters[dim * columns + c] = no_density;
     }
 }
 

@@ -16,10 +16,11 @@ from ..noise.signal import PoissonGaussian
 from .colour import find_colour
 from .defects import fill_from_neighbours, find_defects, find_highlights
 from .mosaic import parse_pattern, sites
-from .noise import fit_sensor_noise, stabilise, undo_stabilise
+from .noise import fit_sensor_noise, in_other_units, stabilise, undo_stabilise
 from .phases import denoise_by_phase
 
 _COLOUR_TIME = 0.25  # of all, for the progress callback
+_SAMPLE = 50_000  # pixels from which the spread of the light is taken
 _SMALLEST = 32  # pixels a side of a mosaic that is looked at in two ways
 
 
@@ -149,21 +150,21 @@ def fit_denoise_raw(
     _check_quality(quality)
     exposure = _expose(mosaic, pattern, black, white, mask)
     generator = make_rng(rng)
-    given = exposure.estimate() if noise is None else _for_colours(noise)
-    stabilised = stabilise(exposure.light, exposure.tile, given)
+    found = exposure.estimate() if noise is None else exposure.of_light(_for_colours(noise))
+    stabilised = stabilise(exposure.light, exposure.tile, found)
     defects = find_defects(stabilised, exposure.tile)
     missing = exposure.picture.mask
     holes = defects if missing is None else defects | missing
     stabilised = fill_from_neighbours(stabilised, holes, exposure.tile)
     with Pool(workers, progress) as pool:
         denoised = _remove_noise(stabilised, exposure, strength, quality, generator, pool)
-    light = undo_stabilise(denoised, exposure.tile, given)
+    light = undo_stabilise(denoised, exposure.tile, found)
     del denoised, stabilised
     if grain > 0.0:
         light += np.float32(grain) * np.where(holes, np.float32(0), exposure.light - light)
-    return RawResult(
-        exposure.restore(light, defects), given, int(defects.sum()), int(exposure.highlights.sum())
-    )
+    image = exposure.restore(light, defects)
+    law = exposure.of_mosaic(found) if noise is None else _for_colours(noise)
+    return RawResult(image, law, int(defects.sum()), int(exposure.highlights.sum()))
 
 
 def estimate_raw_noise(
@@ -189,30 +190,40 @@ def estimate_raw_noise(
     >>> bool(0.9 < gain < 1.1)
     True
     """
-    return _expose(mosaic, pattern, black, white, mask).estimate()
+    exposure = _expose(mosaic, pattern, black, white, mask)
+    return exposure.of_mosaic(exposure.estimate())
 
 
 @dataclass(frozen=True)
 class _Exposure:
-    """A mosaic: its pattern, its light (pixels above black), and where it clips."""
+    """A mosaic: its pattern, its light (pixels above black, in a unit of their size), where it clips."""
 
     picture: Picture
     tile: Array
     light: Float
+    unit: float
     clipped: Array
     highlights: Array
 
     def estimate(self) -> PoissonGaussian:
-        """Return the noise."""
+        """Return the noise of the light."""
         excluded = self.clipped if self.picture.mask is None else self.clipped | self.picture.mask
         return fit_sensor_noise(self.light, self.tile, excluded)
+
+    def of_light(self, noise: PoissonGaussian) -> PoissonGaussian:
+        """Return a law that is in the units of the mosaic for its light."""
+        return in_other_units(noise, 1.0 / self.unit)
+
+    def of_mosaic(self, noise: PoissonGaussian) -> PoissonGaussian:
+        """Return a law of the light in the units of the mosaic."""
+        return in_other_units(noise, self.unit)
 
     def restore(self, light: Float, defects: Array) -> Array:
         """Return denoised light as a mosaic of the dtype that came; what clips stays as it is."""
         picture = self.picture
         light -= self.light
         light[self.highlights & ~defects] = 0.0
-        light /= np.float32(picture.scale)
+        light /= np.float32(picture.scale / self.unit)
         return picture.restore(picture.noisy + light[..., np.newaxis])
 
 
@@ -231,7 +242,7 @@ def _expose(
             f"mosaic must be 2-D, got shape {picture.spatial}; pass each mosaic separately"
         )
     raw = picture.original[..., 0]
-    light = _in_light(picture, black)
+    light, unit = _in_light(picture, black)
     clipped = np.zeros(raw.shape, bool)
     if white is None and raw.dtype.kind in "ui":
         white = float(np.iinfo(raw.dtype).max)
@@ -239,19 +250,40 @@ def _expose(
         if not float(white) > float(np.max(black)):
             raise ValueError(f"white must be above black, got white {white} and black {black!r}")
         clipped = raw >= white
-    return _Exposure(picture, tile, light, clipped, find_highlights(clipped, tile))
+    return _Exposure(picture, tile, light, unit, clipped, find_highlights(clipped, tile))
 
 
-def _in_light(picture: Picture, black: float | ArrayLike) -> Float:
-    """Return pixels less their black, float32."""
+def _in_light(picture: Picture, black: float | ArrayLike) -> tuple[Float, float]:
+    """Return pixels less their black in units of their spread, float32, and that unit.
+
+    So nothing depends on the units of the mosaic; where all pixels are alike, the unit is what they are
+    above black.
+    """
     level = np.atleast_2d(np.asarray(black, np.float64))
     if level.ndim != 2 or level.size == 0 or not np.isfinite(level).all():
         raise ValueError(f"black must be a number or a tile (rows, columns) of them, got {black!r}")
-    light = picture.noisy[..., 0] * np.float32(picture.scale)
-    light += np.float32(picture.offset - level[0, 0])
-    for number, (_, site) in enumerate(sites(level.astype(np.int64))):
-        light[site] -= np.float32(level.flat[number] - level[0, 0])
-    return light
+    places = list(sites(np.zeros(level.shape, int)))
+    exact = [_above(picture, site, float(level.flat[i])) for i, (_, site) in enumerate(places)]
+    unit = _spread(np.concatenate([part[:: max(1, part.size // _SAMPLE)] for part in exact]))
+    light = np.empty(picture.spatial, np.float32)
+    for (_, site), part in zip(places, exact, strict=True):
+        light[site] = (part / unit).reshape(light[site].shape)
+    return light, unit
+
+
+def _above(picture: Picture, site: tuple[slice, slice], black: float) -> Array:
+    """Return the pixels of a site less their black, in a row, not rounded; missing ones are filled."""
+    pixels = picture.original[..., 0][site].astype(np.float64)
+    if picture.mask is not None:
+        filled = picture.noisy[..., 0][site] * picture.scale + picture.offset
+        pixels = np.where(picture.mask[site], filled, pixels)
+    return (pixels - black).reshape(-1)
+
+
+def _spread(values: Array) -> float:
+    """Return how far values spread, without a few; if all are alike how large they are, which is not 0."""
+    low, high = np.quantile(values, [0.01, 0.99])
+    return float(high - low or np.ptp(values) or np.abs(values).max() or 1.0)
 
 
 def _remove_noise(

@@ -32,7 +32,9 @@ _FINE_PATCHES, _FINE_GROUPS = 160_000, 16
 _FEWEST = 400  # patches in a group
 _OWN = 1.5  # times the variance of another colour: with more, colours have laws of their own
 _CALM = 0.3  # quantile of the energy where colours are compared
-_MIN_GAIN = 1e-6  # where there is no noise at all
+# Where there is no noise at all, for light whose spread is 1: what it takes for noise is a few times what
+# float32 rounds by.
+_MIN_GAIN = 1e-10
 _WINDOW, _WINDOWS = 240, 4  # pixels (a multiple of all patterns), windows along each side
 _NO_GROWTH = 1e-4  # gain over standard deviation where noise does not grow with the light
 
@@ -45,7 +47,7 @@ def fit_sensor_noise(
     Parameters
     ----------
     light : ndarray (y, x)
-        A mosaic less its black; of a large one sixteen windows are looked at.
+        A mosaic less its black, in units of its spread; of a large one sixteen windows are looked at.
     pattern : ndarray
     excluded : ndarray of bool (y, x) or None
         Pixels that say nothing: missing, clipped.
@@ -172,8 +174,19 @@ def profile_noise(profile: ArrayLike, span: float) -> PoissonGaussian:
     pairs = np.repeat(pairs, 3, axis=0) if len(pairs) == 1 else pairs
     if len(pairs) != 3 or not np.isfinite(pairs).all() or (pairs < 0).any() or not pairs.any():
         raise ValueError(f"NoiseProfile must have one or three pairs of numbers, got {profile!r}")
-    lines = [_growing(span * slope, span**2 * offset) for slope, offset in pairs]
-    gain, read = zip(*lines, strict=True)
+    gain, read = zip(*(_growing(slope, offset) for slope, offset in pairs), strict=True)
+    return in_other_units(PoissonGaussian(gain, read), span)
+
+
+def in_other_units(noise: PoissonGaussian, unit: float) -> PoissonGaussian:
+    """Return a law for light that was counted in a unit, in the units of that unit."""
+    gain = tuple(unit * slope for slope in noise.gain)
+    read = tuple(unit * (unit * offset) for offset in noise.offset)
+    if not (np.isfinite([*gain, *read]).all() and min(gain) > 0.0):
+        raise ValueError(
+            f"mosaic has light of about {unit:.0e}, whose noise has a variance beyond floating point; "
+            "multiply it by a constant first"
+        )
     return PoissonGaussian(gain, read)
 
 

@@ -14,6 +14,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 from .errors import RefusedError, SessionError
+from .hosts import Hosts
 from .sessions import Sessions
 
 UPLOAD = "/api/pictures"  # the one address that takes files
@@ -44,13 +45,13 @@ class Guard:
     Parameters
     ----------
     app : ASGI application
-    hosts : frozenset of str, or None
-        The names this server goes by; None for any.
+    hosts : Hosts
+        The names this server goes by.
     max_bytes : int
         Of a file.
     """
 
-    def __init__(self, app: Any, hosts: frozenset[str] | None, max_bytes: int) -> None:
+    def __init__(self, app: Any, hosts: Hosts, max_bytes: int) -> None:
         self.app, self.hosts, self.max_bytes = app, hosts, max_bytes
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
@@ -77,7 +78,8 @@ class Guard:
         except RefusedError as refused:
             from starlette.responses import JSONResponse
 
-            close = {"connection": "close"} if refused.status == 413 else {}
+            # After what is malformed, or not read to its end, nobody can tell where the next begins.
+            close = {"connection": "close"} if refused.status in (400, 413) else {}
             response = JSONResponse({"error": refused.text}, refused.status, close)
             await response(scope, receive, answer)
             return
@@ -99,6 +101,10 @@ class Guard:
             if name in headers and name in _ONCE:
                 raise RefusedError(400, f"This request has two headers named {name}.")
             headers[name] = raw_value.decode("latin-1")
+        if "transfer-encoding" in headers:  # a proxy may count the bytes of the body otherwise
+            raise RefusedError(
+                400, "Send a request with its Content-Length, and no Transfer-Encoding."
+            )
         if scope["method"] not in _METHODS:
             raise RefusedError(405, "This HTTP method is not allowed here.")
         self._check_origin(scope, headers)
@@ -111,9 +117,9 @@ class Guard:
         found = _HOST.fullmatch(host)
         if found is None:
             raise RefusedError(400, "The Host header is missing or malformed.")
-        if self.hosts is not None and found[1].strip("[]") not in self.hosts:
-            # another name made to point here
-            raise RefusedError(421, "This page is for this machine alone.")
+        name = found[1].strip("[]")
+        if not self.hosts.know(name):  # another name made to point here
+            raise RefusedError(421, self.hosts.why_not(name))
         origin = headers.get("origin")
         if origin is not None:
             scheme, _, theirs = origin.lower().partition("://")
@@ -135,7 +141,7 @@ class Guard:
         if int(length or 0) > limit:
             raise RefusedError(413, f"The file is larger than the {limit / 2**20:.4g} MB allowed.")
         if scope["method"] != "POST":
-            if length not in (None, "0") or "transfer-encoding" in headers:
+            if length not in (None, "0"):
                 raise RefusedError(400, "This request must not have a body.")
             return
         if length is None:

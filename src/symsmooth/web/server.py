@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from ipaddress import ip_address
 from pathlib import Path
 
+from ..app.ending import ending_on_signals
 from .guard import Guard
+from .hosts import hosts_of
 from .process_queue import ProcessQueue
 from .sessions import Sessions
 from .uploads import Limits, Uploads
@@ -21,14 +21,6 @@ _READERS = 2  # processes that inspect and draw pictures
 _CONNECTIONS = 1000  # at once
 _SWEEP = 5.0  # seconds between two searches for what is to be forgotten
 _LARGE_BYTES = 8  # times what a picture may unpack to: what inspecting it may take
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine alone."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 @contextmanager
@@ -42,12 +34,20 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def serve(
-    host: str, port: int, max_bytes: int, workers: int | None, ready: Callable[[str], object]
+    host: str,
+    port: int,
+    max_bytes: int,
+    workers: int | None,
+    ready: Callable[[str], object],
+    names: Sequence[str] = (),
 ) -> None:
-    """Serve the page until Ctrl-C or SIGTERM; ``ready`` is called with its address."""
+    """Serve the page until Ctrl-C, SIGTERM or SIGHUP; ``ready`` is called with its address.
+
+    ``names`` are those that the server goes by beside its own, as behind a proxy.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with ExitStack() as stack:
-        stack.enter_context(_ending_on_signals())
+        stack.enter_context(ending_on_signals())  # uvicorn raises signals again once it has stopped
         listening = stack.enter_context(socket.create_server((host, port), family=family))
         folder = stack.enter_context(temporary_folder())
         sessions = Sessions(folder / "sessions")
@@ -62,8 +62,7 @@ def serve(
 
         readers, runners = _make_queues(stack, folder, max_bytes, workers)
         controller = Controller(sessions, uploads, readers, runners, workers)
-        hosts = frozenset({"127.0.0.1", "localhost", "::1", host}) if is_loopback(host) else None
-        app = Guard(Handlers(controller).app(), hosts, max_bytes)
+        app = Guard(Handlers(controller).app(), hosts_of(host, names), max_bytes)
         stack.enter_context(_sweeping(sessions, uploads, readers, runners))
         name = f"[{host}]" if ":" in host else host
         # Work ends with its process and pages ask again, so there is little to wait for at the end;
@@ -115,20 +114,3 @@ def _sweeping(*forgetful: Sessions | Uploads | ProcessQueue) -> Iterator[None]:
         yield
     finally:
         ended.set()
-
-
-@contextmanager
-def _ending_on_signals() -> Iterator[None]:
-    """Make SIGTERM end things as Ctrl-C does: uvicorn raises signals again once it has stopped."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
