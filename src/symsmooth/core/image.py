@@ -17,6 +17,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .constant import constant_regions
+from .counted import Counted, count_channels
 from .fill import fill_missing
 from .lazy import library_of, refuse_dask
 from .user_warnings import warn_user
@@ -33,9 +35,11 @@ _CHANNEL_NAMES = {"c", "channel", "channels", "band", "bands", "rgb", "rgba"}  #
 class Picture:
     """An opened image.
 
+    Channels that are constant, or copies of another, are counted out: they hold nothing of their own.
+
     Attributes
     ----------
-    original : ndarray (*spatial, channels), as given, channels last
+    original : ndarray (*spatial, all channels), as given, channels last
     noisy : float32 ndarray (*spatial, channels), without units; missing pixels filled
     mask : bool ndarray (*spatial) or None
         True where a pixel is missing; None when none is.
@@ -47,6 +51,8 @@ class Picture:
         tensor.
     whole : Picture or None
         What this is a piece of, or a sample of it.
+    counted : Counted or None
+        Which channels count, and what the others make of them; None if all do.
     """
 
     original: Array
@@ -57,6 +63,7 @@ class Picture:
     channel_axis: int | None
     wrap: Callable[[Array], Any] = np.asarray
     whole: Picture | None = None
+    counted: Counted | None = None
 
     @property
     def scene(self) -> Picture:
@@ -82,6 +89,11 @@ class Picture:
         return float(gaps.min()) if gaps.size else 0.0
 
     @cached_property
+    def constant(self) -> NDArray[np.bool_] | None:
+        """Where pixels lie in a constant region, which has no noise: (*spatial); None if nowhere."""
+        return constant_regions(self.original)
+
+    @cached_property
     def observed(self) -> Float:
         """1 where a pixel was observed, 0 where it is missing: float32 (*spatial)."""
         if self.mask is None:
@@ -100,21 +112,30 @@ class Picture:
             )
         dtype = self.original.dtype
         work: Any = np.float32 if dtype in (np.float16, np.float32) else np.float64
-        original, change = self.original, (denoised - self.noisy).astype(work) * work(self.scale)
+        change = (denoised - self.noisy).astype(work) * work(self.scale)
+        original, noisy = self.original, self.noisy.astype(work)
+        if self.counted is not None:
+            change, noisy = self.counted.changes(change), self.counted.values(noisy)
         if self.mask is not None:
             missing = self.mask[..., None]
-            filled = self.noisy.astype(work) * work(self.scale) + work(self.offset)
+            filled = noisy * work(self.scale) + work(self.offset)
             original = original.copy()  # np.where would change the order of bytes
             original[self.mask] = 0
             change = np.where(missing, filled + change, change)
-        return self.wrap(self.in_axes(add_change(original, change)))
+        return self.wrap(self._in_axes(add_change(original, change)))
 
     def in_units(self, pixels: Array) -> Float:
         """Return pixels (*spatial, channels) in the image's units and axes, as float32."""
-        return self.in_axes(pixels * np.float32(self.scale) + np.float32(self.offset))
+        if self.counted is not None:
+            pixels = self.counted.values(pixels)
+        return self._in_axes(pixels * np.float32(self.scale) + np.float32(self.offset))
 
     def in_axes(self, pixels: Array) -> Array:
-        """Return pixels (*spatial, channels) with the axes of the image as it came."""
+        """Return differences, or deviations, of pixels (*spatial, channels) with the axes of the image."""
+        return self._in_axes(pixels if self.counted is None else self.counted.sizes(pixels))
+
+    def _in_axes(self, pixels: Array) -> Array:
+        """Return pixels (*spatial, all channels) with the axes of the image as it came."""
         if self.channel_axis is None:
             return pixels[..., 0]
         return np.ascontiguousarray(np.moveaxis(pixels, -1, self.channel_axis))
@@ -177,17 +198,21 @@ def open_image(
     axis = find_channel_axis(image, pixels.shape, channel_axis)
     pixels = _channels_last(pixels, axis)
     missing = _find_missing(array, pixels, axis, mask)
-    offset, scale = _units(pixels, missing) if whole is None else (whole.offset, whole.scale)
+    counted = count_channels(pixels, missing) if whole is None else whole.counted
+    own = pixels if counted is None else pixels[..., counted.own]
+    offset, scale = _units(own, missing) if whole is None else (whole.offset, whole.scale)
+    if counted is not None and whole is None:
+        counted = counted.in_units(offset, scale)
     work: Any = np.float64
     if pixels.dtype.itemsize <= 2 or pixels.dtype == np.float32:
         work = np.float32
-    noisy = pixels.astype(work)
+    noisy = own.astype(work)
     noisy -= work(offset)
     noisy /= work(scale)
     noisy = np.ascontiguousarray(noisy, dtype=np.float32)
     if missing is not None:
         noisy = fill_missing(noisy, missing)
-    return Picture(pixels, noisy, missing, offset, scale, axis, wrap, whole)
+    return Picture(pixels, noisy, missing, offset, scale, axis, wrap, whole, counted)
 
 
 def unwrap(image: Any) -> tuple[Any, Callable[[Array], Any]]:
@@ -216,7 +241,9 @@ def _masked_like(image: Any, pixels: Array) -> Any:
     """Return a masked array with the mask and fill value of another; the mask is a copy."""
     mask = image.mask if image.mask is np.ma.nomask else image.mask.copy()
     hard = bool(image.hardmask)
-    return np.ma.MaskedArray(pixels, mask=mask, fill_value=image.fill_value, hard_mask=hard)
+    with np.errstate(over="ignore"):  # NumPy's own fill value is more than halves can hold
+        fill = image.fill_value
+        return np.ma.MaskedArray(pixels, mask=mask, fill_value=fill, hard_mask=hard)
 
 
 def _unwrap_pillow(image: Any) -> tuple[Array, Callable[[Array], Any]]:
