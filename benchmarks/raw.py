@@ -52,7 +52,7 @@ def methods(
         found = symsmooth.fit_denoise_raw(
             mosaic, sensor.pattern, sensor.black, sensor.white, quality=quality, rng=0
         )
-        gains.append(abs(found.noise.gain[1] / sensor.gain - 1))
+        gains.append(abs(found.noise.photons.gain[1] / sensor.gain - 1))
         return sensor.develop(found.image)
 
     yield "noisy", sensor.develop

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 
 settings.register_profile("symsmooth", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("symsmooth")
+
+# Who runs in the background, or under nohup, ignores Ctrl-C or that the terminal was closed, and so would
+# all processes that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 CLASSICS = [
     "baboon",

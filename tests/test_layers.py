@@ -79,7 +79,7 @@ def test_nothing_prints_below_the_command_line(module: Path) -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_module_is_long(path: Path) -> None:
-    assert len(path.read_text("utf-8").splitlines()) <= 400
+    assert len(path.read_text("utf-8").splitlines()) <= 600
 
 
 def long_functions(path: Path) -> list[str]:

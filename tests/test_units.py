@@ -75,8 +75,9 @@ def test_estimates_have_the_units_of_the_image(dtype: Any, power: int) -> None:
     scaled = (image * dtype(unit)).astype(dtype)
     assert symsmooth.estimate_sigma(scaled) == symsmooth.estimate_sigma(image) * unit
     plain, other = (symsmooth.estimate_raw_noise(i, "RGGB") for i in (image, scaled))
-    assert other.gain == tuple(gain * unit for gain in plain.gain)
-    assert other.offset == tuple(offset * unit**2 for offset in plain.offset)
+    law = plain.photons
+    assert other.photons.gain == tuple(gain * unit for gain in law.gain)
+    assert other.photons.offset == tuple(offset * unit**2 for offset in law.offset)
     result = symsmooth.fit_denoise_raw(scaled, "RGGB", quality="preview")
     assert result.noise == other
 

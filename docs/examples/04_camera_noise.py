@@ -47,15 +47,15 @@ for ax, (name, image) in zip(
     ax.axis("off")
 
 # %%
-# The spectrum that was found: variances of the noise at the 8 x 8 frequencies of a cosine transform, for
+# The spectrum that was found: energies of the noise at the 8 x 8 frequencies of a cosine transform, for
 # brightness and the two colours. White noise would be flat.
 
 fig, axes = plt.subplots(1, 3, figsize=(9, 2.9), layout="constrained")
 for ax, variances, name in zip(
-    axes, model.variances, ["brightness", "red-blue", "green"], strict=True
+    axes, model.spectrum, ["brightness", "red-blue", "green"], strict=True
 ):
     shown = ax.imshow(
-        10 * np.log10(variances / model.variances.max()), cmap="viridis", vmin=-25, vmax=0
+        10 * np.log10(variances / model.spectrum.max()), cmap="viridis", vmin=-25, vmax=0
     )
     ax.set_title(name)
     ax.set(xticks=[0, 7], yticks=[0, 7])

@@ -19,7 +19,7 @@ from .core.image import Array, ChannelAxis, Picture, Piece, find_channel_axis, o
 from .core.lazy import library_of
 from .core.options import make_rng
 from .methods import METHODS, Method, method_of
-from .noise import NoiseModel, resolve
+from .noise import Noise, resolve
 from .noise.resolve import check_one_noise
 
 
@@ -27,7 +27,7 @@ from .noise.resolve import check_one_noise
 class GlobalStats:
     """What was found out about the whole, from a sample of it."""
 
-    noise: NoiseModel | None  # None: none is removed
+    noise: Noise | None  # None: none is removed
     sample: Picture
 
 

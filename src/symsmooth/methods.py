@@ -31,7 +31,7 @@ from .gsfw.denoise import denoise, fit_denoise
 from .gsfw.gsfw import denoise_gsfw, fit_gsfw
 from .mixture.gsf import block_halo as gsf_halo
 from .mixture.gsf import denoise_gsf, fit_gsf
-from .noise import NoiseModel, White
+from .noise import Noise
 
 DEFAULT = "denoise"
 
@@ -121,13 +121,12 @@ class Method:
         """Whether it knows of other noise than white noise of one level."""
         return "noise" in self.accepts
 
-    def noise_arguments(self, noise: NoiseModel | None) -> dict[str, Any]:
+    def noise_arguments(self, noise: Noise | None) -> dict[str, Any]:
         """Return the noise to remove as keyword arguments: a model if it takes one, else a level."""
         if noise is None:
             return {}
         if self.takes_noise:
             return {"noise": noise}
-        assert isinstance(noise, White)
         return {"sigma": noise.sigma}
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from symsmooth.app.noise_kinds import NOISE_KINDS, WORDS
-from symsmooth.noise.models import NAMES
+from symsmooth.noise.resolve import NAMES
 from symsmooth.web import catalogue
 
 

@@ -135,6 +135,7 @@ def test_json_is_one_object_a_file(run: Run, picture: Path) -> None:
         "warnings": [],
         "warning_codes": [],
         "check": None,
+        "channels": None,
     }
 
 

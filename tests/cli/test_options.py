@@ -128,8 +128,8 @@ def test_verbose_tells_what_was_decided(run: Any) -> None:
     text = run("denoise", "in.png", "-o", "o.png", "--quality", "fast", "--verbose").stdout
     file, noise, check, method, seed = text.splitlines()[1:]
     assert "PNG, axes YX, no channels" in file
-    assert "estimated, white Gaussian noise, sigma " in noise
-    assert "nothing says that it is coarse" in noise
+    model = symsmooth.estimate_noise(read_image("in.png").pixels)
+    assert f"noise: estimated, {model}; {'; '.join(model.finding.reasons)}" in noise
     assert (
         "denoise, quality fast, strength 1.0, chroma_strength None, grain 0.0, tone auto" in method
     )

@@ -127,7 +127,7 @@ def test_white_noise_is_what_the_tables_say(tmp_path) -> None:
 def test_poisson_noise_and_cameras_know_their_noise(tmp_path) -> None:
     source = find_sets(picture(tmp_path / "a.png", colour=True, side=33).parent)[0].sources[0]
     counts = load(Trial("s", source, Noise("poisson", 50.0), 1))
-    assert counts.model.gain == (255 / 50,) * 3
+    assert counts.model.photons.gain == (255 / 50,) * 3
     variance = (counts.noisy - counts.clean).var()
     assert variance == pytest.approx(float((counts.clean * 255 / 50).mean()), rel=0.15)
     shot = load(Trial("s", source, Noise("camera", camera="A"), 1))

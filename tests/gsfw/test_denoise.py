@@ -42,9 +42,11 @@ def test_the_std_of_photon_noise_is_the_size_of_the_error(colours) -> None:
         assert 0.6 < ratio < 1.6, ratio
 
 
-def test_no_std_is_given_for_coarse_noise(camera) -> None:
+def test_the_std_of_coarse_noise_is_of_the_order_of_the_error(camera) -> None:
     import scipy.ndimage
 
-    coarse = scipy.ndimage.gaussian_filter(np.random.default_rng(2).normal(0, 1, (64, 64)), 1)
-    found = fit_denoise(camera + coarse, noise="correlated", quality="preview")
-    assert found.std is None
+    coarse = scipy.ndimage.gaussian_filter(np.random.default_rng(2).normal(0, 1, camera.shape), 1)
+    coarse *= 0.1 / coarse.std()
+    found = fit_denoise(camera + coarse, noise=coarse, quality="fast")
+    ratio = root_mean_square(found.std) / root_mean_square(found.image - camera)
+    assert 0.3 < ratio < 2.0

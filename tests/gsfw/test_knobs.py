@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from symsmooth import denoise
-from symsmooth.noise.signal import PoissonGaussian
+from symsmooth.noise import PoissonGaussian
 
 LEVEL = 12.0
 OPTIONS: dict[str, Any] = {"quality": "preview", "channel_axis": -1, "rng": 3}

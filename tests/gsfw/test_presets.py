@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from symsmooth import METHODS
-from symsmooth.gsfw.presets import PRESETS, Ramp, adapt, calibration, for_coarse_noise, widen
+from symsmooth.gsfw.presets import PRESETS, Ramp, adapt, calibration, for_noise, widen
 from symsmooth.noise import grey_levels
 
 NOISE = [2.0, 10.0, 18.0, 22.0, 30.0, 45.0, 80.0, 150.0]  # grey levels of a natural picture
@@ -112,11 +112,12 @@ def test_patches_fit_the_kernels(name) -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_coarse_noise_is_fitted_less_closely_and_fed_back_less(name) -> None:
-    plain, coarse = PRESETS[name], for_coarse_noise(PRESETS[name])
+    plain, coarse = PRESETS[name], for_noise(PRESETS[name], 0.9)
+    assert for_noise(plain, 0.0) == plain
     assert coarse.final == plain.final
     assert all(pilot.iterations == 1 for pilot in coarse.pilots)
     assert [pilot.feedback for pilot in coarse.pilots] == [1.0, 0.4][: len(plain.pilots)]
-    assert for_coarse_noise(coarse) == coarse
+    assert for_noise(coarse, 0.9) == coarse
 
 
 def test_colour_has_fewer_larger_clusters() -> None:

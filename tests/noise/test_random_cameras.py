@@ -9,7 +9,7 @@ from skimage import data
 import symsmooth
 from symsmooth.core.metrics import psnr
 from symsmooth.experiments.camera import photograph, random_camera
-from symsmooth.noise.spectrum import spectrum_of_noise
+from symsmooth.noise.model import noise_of_sample
 
 SCENES = (data.astronaut, data.coffee, data.chelsea, data.rocket)
 
@@ -21,7 +21,7 @@ def test_close_to_the_true_spectrum_and_never_much_worse_than_it_came() -> None:
         scene = SCENES[seed % len(SCENES)]()[20:276, 60:380] / 255.0
         shot, ideal = photograph(scene, random_camera(np.random.default_rng(seed)), seed)
         noisy, clean = np.rint(255 * shot).astype(np.uint8), 255 * ideal
-        sample = spectrum_of_noise(noisy - clean, -1)
+        sample = noise_of_sample(noisy - clean, -1)
         told, blind = (
             symsmooth.denoise(noisy, noise=noise, quality="fast", channel_axis=-1)
             for noise in (sample, "auto")

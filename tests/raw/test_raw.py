@@ -10,7 +10,7 @@ import symsmooth
 from symsmooth.core.metrics import psnr
 from symsmooth.core.parallel import Pool
 from symsmooth.experiments.sensor import Sensor
-from symsmooth.noise.signal import PoissonGaussian
+from symsmooth.noise import PoissonGaussian
 from symsmooth.raw.mosaic import XTRANS, lattice, parse_pattern, pattern_name, tiled
 from symsmooth.raw.noise import profile_noise, stabilise, undo_stabilise
 from symsmooth.raw.phases import denoise_by_phase
@@ -57,7 +57,7 @@ def test_what_is_no_pattern_is_refused_in_one_line(wrong: object) -> None:
 @pytest.mark.parametrize("name", PATTERNS)
 def test_stabilising_is_undone_without_bias(name: str) -> None:
     pattern = parse_pattern(name)
-    noise = PoissonGaussian((1.0, 2.0, 0.5), (4.0, 1.0, 0.0))
+    noise = PoissonGaussian((1.0, 2.0, 0.5), (4.0, 1.0, 0.0)).photons
     rng = np.random.default_rng(0)
     shape = (480, 480)
     gain = np.array(noise.gain)[tiled(pattern, shape)]
@@ -91,12 +91,12 @@ def test_full_resolution_beats_planes(pattern: str, scene: np.ndarray) -> None:
     noisy, clean = sensor.expose(scene)
     tile = parse_pattern(pattern)
     light = noisy.astype(np.float32) - sensor.black
-    stabilised = stabilise(light, tile, sensor.noise)
+    stabilised = stabilise(light, tile, sensor.noise.photons)
     rows, columns = tile.shape
     for y, x in np.ndindex(rows, columns):
         plane = stabilised[y::rows, x::columns]
         stabilised[y::rows, x::columns] = symsmooth.denoise_gsfw(plane, 1.0, quality="fast", rng=0)
-    planes = undo_stabilise(stabilised, tile, sensor.noise) + sensor.black
+    planes = undo_stabilise(stabilised, tile, sensor.noise.photons) + sensor.black
     truth = sensor.develop(clean)
     ours = denoised(sensor, noisy, noise=sensor.noise)
     assert psnr(sensor.develop(ours), truth) > psnr(sensor.develop(planes), truth) + 0.5
@@ -106,10 +106,10 @@ def test_two_opinions_are_better_than_one(scene: np.ndarray) -> None:
     sensor = Sensor(100)
     noisy, clean = sensor.expose(scene)
     tile = parse_pattern("RGGB")
-    stabilised = stabilise(noisy.astype(np.float32) - sensor.black, tile, sensor.noise)
+    stabilised = stabilise(noisy.astype(np.float32) - sensor.black, tile, sensor.noise.photons)
     rng = np.random.default_rng(0)
     alone = denoise_by_phase(stabilised, 1.0, "balanced", rng, Pool(1))
-    phases = undo_stabilise(alone, tile, sensor.noise) + sensor.black
+    phases = undo_stabilise(alone, tile, sensor.noise.photons) + sensor.black
     both = denoised(sensor, noisy, noise=sensor.noise, quality="balanced")
     fast = denoised(sensor, noisy, noise=sensor.noise)
     truth = sensor.develop(clean)
@@ -123,7 +123,7 @@ def test_gain_is_found(peak: float, pattern: str) -> None:
     sensor = Sensor(peak, pattern)
     noisy, _ = sensor.expose(data.astronaut() / 255.0)
     found = symsmooth.estimate_raw_noise(noisy, pattern, sensor.black, sensor.white)
-    assert np.allclose(found.gain, sensor.gain, rtol=0.1)
+    assert np.allclose(found.photons.gain, sensor.gain, rtol=0.1)
 
 
 @pytest.mark.parametrize("pattern", ["RGGB", "X-Trans"])
@@ -132,7 +132,7 @@ def test_gain_is_found_where_noise_is_little(pattern: str) -> None:
     sensor = Sensor(500, pattern)
     noisy, _ = sensor.expose(data.astronaut() / 255.0, seed=1)
     found = symsmooth.estimate_raw_noise(noisy, pattern, sensor.black, sensor.white)
-    assert np.allclose(found.gain, sensor.gain, rtol=0.04)
+    assert np.allclose(found.photons.gain, sensor.gain, rtol=0.04)
 
 
 def test_a_colour_with_other_noise_has_its_own_law(scene: np.ndarray) -> None:
@@ -141,7 +141,7 @@ def test_a_colour_with_other_noise_has_its_own_law(scene: np.ndarray) -> None:
     noisy, _ = sensor.expose(np.tile(scene, (2, 2, 1)))
     red = noisy.astype(np.float32)
     red[0::2, 0::2] *= 3
-    gain = symsmooth.estimate_raw_noise(red, "RGGB").gain
+    gain = symsmooth.estimate_raw_noise(red, "RGGB").photons.gain
     assert gain[0] == pytest.approx(3 * gain[1], rel=0.3)
 
 
@@ -154,15 +154,15 @@ def test_clipped_green_does_not_make_colours_differ() -> None:
     noisy = np.minimum(noisy, 13500)
     found = symsmooth.estimate_raw_noise(noisy, "RGGB", sensor.black, 13500)
     assert (noisy == 13500).mean() > 0.2
-    assert len(set(found.gain)) == 1
-    assert np.allclose(found.gain, sensor.gain, rtol=0.3)
+    assert len(set(found.photons.gain)) == 1
+    assert np.allclose(found.photons.gain, sensor.gain, rtol=0.3)
 
 
 def test_dark_frames_have_noise_that_does_not_grow() -> None:
     rng = np.random.default_rng(0)
     dark = rng.normal(1000.0, 5.0, (128, 128))
     found = symsmooth.fit_denoise_raw(dark, "RGGB", 1000.0, quality="fast", rng=0)
-    assert np.sqrt(found.noise.offset[1]) == pytest.approx(5.0, rel=0.15)
+    assert np.sqrt(found.noise.photons.offset[1]) == pytest.approx(5.0, rel=0.15)
     assert found.image.std() < 1.5
     assert found.image.mean() == pytest.approx(1000.0, abs=0.5)
 
@@ -170,9 +170,9 @@ def test_dark_frames_have_noise_that_does_not_grow() -> None:
 def test_noise_profiles_are_in_units_of_white() -> None:
     sensor = Sensor(100)
     span = sensor.white - sensor.black
-    pair = (sensor.gain / span, sensor.noise.offset[0] / span**2)
-    assert np.allclose(profile_noise(pair, span).gain, sensor.noise.gain)
-    assert np.allclose(profile_noise([*pair] * 3, span).offset, sensor.noise.offset)
+    pair = (sensor.gain / span, sensor.noise.photons.offset[0] / span**2)
+    assert np.allclose(profile_noise(pair, span).gain, sensor.noise.photons.gain)
+    assert np.allclose(profile_noise([*pair] * 3, span).offset, sensor.noise.photons.offset)
     for wrong in ([1.0, 2.0, 3.0, 4.0], [-1.0, 0.0], [np.nan, 0.0], [0.0, 0.0]):
         with pytest.raises(ValueError, match="NoiseProfile"):
             profile_noise(wrong, span)

@@ -30,7 +30,7 @@ class ExplainJob:
 def explain(job: ExplainJob, progress: Progress | None = None) -> Page:
     """Learn a mixture from a picture and return the page about it."""
     from ..core.image import open_image
-    from ..noise import NoiseEstimator, White, resolve
+    from ..noise import NoiseEstimator, resolve
     from ..reports.explain import learn
     from ..reports.explain_page import explain_page
 
@@ -40,7 +40,6 @@ def explain(job: ExplainJob, progress: Progress | None = None) -> Page:
     axis = -1 if pixels.ndim == 3 else None
     estimator = NoiseEstimator(lambda: open_image(pixels, axis))
     noise = resolve(estimator, job.sigma, white_only=True)
-    assert isinstance(noise, White)
     learning = part_of(progress, 0.0, _DRAWING)
     learned = learn(
         pixels, noise.sigma, side=job.side, rng=job.seed, workers=job.workers, progress=learning

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..io.base import OpenFile
     from ..io.stacks import Stack, Third
     from ..methods import Method
-    from ..noise import NoiseEstimator, NoiseModel
+    from ..noise import Noise, NoiseEstimator
     from ..noise.check import Check
 
 ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
@@ -67,7 +67,7 @@ class DenoiseJob:
         except ValueError as error:
             raise UsageError(str(error)) from error
 
-    def find_noise(self, image: NoiseEstimator) -> NoiseModel | None:
+    def find_noise(self, image: NoiseEstimator) -> Noise | None:
         """Return the noise that is to be removed: what was said, or measured; None if none is."""
         from ..noise import resolve
 
@@ -99,10 +99,13 @@ class Outcome:
     warnings: Sequence[JobWarning]
     seconds: float
     check: Check | None = None  # of what was removed
+    channels: str = ""  # which hold something of their own, if not all do
 
     def as_line(self, verbose: bool = False) -> str:
         """Return a summary on one line."""
         facts = [describe_size(self.image, self.stack)]
+        if self.channels:
+            facts.append(self.channels)
         if self.n_images > 1:
             facts.append(f"the first of {self.n_images} images")
         facts.append(self.job.method.name)
@@ -155,6 +158,7 @@ class Outcome:
             "warnings": list(map(str, self.warnings)),
             "warning_codes": [warning.code for warning in self.warnings],
             "check": None if self.check is None else vars(self.check),
+            "channels": self.channels or None,
         }
 
 
@@ -182,12 +186,13 @@ def denoise_file(
         _denoise_image(job, image, stack, own)
         for image, stack, own in zip(images, stacks, work, strict=True)
     ]
-    lead = next((n for n, image in enumerate(images) if not image.is_bilevel), 0)
+    bilevel = [image.is_bilevel for image in images]
+    lead = bilevel.index(False) if False in bilevel else 0
     first = done[lead]  # of those that have noise
     level = "" if first.noise is None else f", {first.noise.words}"
     note = f"symsmooth {__version__}: {job.method.name}{level}"
     report(_WRITING, "writing")
-    if all(image.is_bilevel for image in images) and not job.dtype and is_copy(images[0], target):
+    if all(bilevel) and not job.dtype and is_copy(images[0], target):
         copy_file(file.path, target)
     else:
         write_checked(target, [each.image for each in done], note)
@@ -196,11 +201,11 @@ def denoise_file(
     if first.noise is not None:
         image, dtype = images[lead], first.image.pixels.dtype
         lost = rounding_warning(image.pixels, image.n_channels, dtype, first.removed, target)
-    lost += bilevel_warning([image.is_bilevel for image in images])
+    lost += bilevel_warning(bilevel) if any(bilevel) else []
     return Outcome(
         file.path, target, images[lead], stacks[lead], len(images), job, first.noise,
         {**job.chosen, **first.learned}, [*first.warnings, *lost], time.perf_counter() - start,
-        first.check,
+        first.check, first.channels,
     )  # fmt: skip
 
 
@@ -214,6 +219,7 @@ class _Done:
     warnings: Sequence[JobWarning]
     removed: float  # root mean square of the change
     check: Check | None
+    channels: str = ""  # which hold something of their own, if not all do
 
 
 def _denoise_image(
@@ -222,7 +228,7 @@ def _denoise_image(
     """Denoise one image piece by piece."""
     import numpy as np
 
-    from ..noise.check import check_images
+    from ..noise.check import check_result
 
     report = progress or no_progress
     if image.is_bilevel:
@@ -231,7 +237,8 @@ def _denoise_image(
         return _Done(replace(made, pixels=pixels), None, {}, [], 0.0, None)
     report(0.0, "noise")
     middle = _middle_piece(image, stack)
-    model = job.find_noise(noise_estimator(image, stack, middle))
+    estimator = noise_estimator(image, stack, middle)
+    model = job.find_noise(estimator)
     work = working_dtype(image.pixels.dtype, job.dtype)
     denoised = np.empty(image.pixels.shape, work)
     learned: dict[str, object] = {}
@@ -246,16 +253,19 @@ def _denoise_image(
             job, piece, stack.channel_axis, model, _slice_progress(progress, number, n_pieces)
         )
         squares += _squared_change(piece, denoised[index])
-    noise, check, removed = None, None, (squares / denoised.size) ** 0.5
+    noise, check, channels, removed = None, None, "", (squares / denoised.size) ** 0.5
     warnings = dtype_warnings(image, job.dtype, denoised)
     if model is not None:
         span = value_range(image.pixels)
         noise = describe_noise(job, model, image.pixels[middle], span)
         warnings += find_warnings(noise, image.pixels, span, removed, job.sigma)
-        check = check_images(image.pixels[middle], denoised[middle], stack.channel_axis, model)
+        check = check_result(estimator.picture, denoised[middle], model)
+        counted = estimator.picture.counted
+        channels = "" if counted is None else counted.words
     like = written_like(image, job.dtype)
     made = replace(like, pixels=rounded(denoised, like.pixels.dtype))
-    return _Done(made, noise, learned if n_pieces == 1 else {}, warnings, removed, check)
+    own = learned if n_pieces == 1 else {}
+    return _Done(made, noise, own, warnings, removed, check, channels)
 
 
 def no_progress(fraction: float, what: str) -> None:
@@ -280,9 +290,7 @@ def _squared_change(before: Any, after: Any) -> float:
     return total
 
 
-def describe_noise(
-    job: DenoiseJob, model: NoiseModel, pixels: Any, span: float
-) -> NoiseDescription:
+def describe_noise(job: DenoiseJob, model: Noise, pixels: Any, span: float) -> NoiseDescription:
     """Say what noise a job takes an image to have."""
     given = job.sigma is not None
     return describe(model, pixels, span, given=given, assumed=not job.method.takes_noise)
@@ -292,7 +300,7 @@ def apply(
     job: DenoiseJob,
     pixels: Any,
     channel_axis: int | None,
-    noise: NoiseModel | None,
+    noise: Noise | None,
     progress: Progress | None,
 ) -> tuple[Any, dict[str, object]]:
     """Return the denoised pixels, and what the method chose, if it reports that."""

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .job_warnings import JobWarning
-from .noise_kinds import WORDS
 
 if TYPE_CHECKING:
-    from ..noise import NoiseModel
+    from ..noise import Noise
 
 _NOTHING = 2e-4  # of the range: 0.05 grey levels of 255
-_DOUBTFUL = 0.5  # confidence in coarse noise
+_LITTLE = 0.5  # of the noise that was found
+_DOUBTFUL = 0.5  # confidence
 _HALF_SURE = (
-    "what looks like coarse noise may be texture, so only some of it was removed; "
-    "{coarse} removes all of it"
+    "noise is hard to tell from texture here, so look at what was removed; {region} measures it on flat "
+    "ground"
 )
 _MANY = 0.1  # of the pixels have exactly one value at an end of the range
 
@@ -26,6 +26,7 @@ class NoiseDescription:
     """NoiseDescription in words, and as fields for a script."""
 
     words: str  # "white noise, about 5.2 of 255"
+    short: str  # the same without how it follows brightness
     brief: str  # "white, 5.2"
     detail: str  # the model with all its numbers
     fields: Mapping[str, object]
@@ -39,13 +40,13 @@ class NoiseDescription:
 
 
 def describe(
-    model: NoiseModel, pixels: Any, span: float, *, given: bool, assumed: bool
+    model: Noise, pixels: Any, span: float, *, given: bool, assumed: bool
 ) -> NoiseDescription:
     """Say what a model is.
 
     Parameters
     ----------
-    model : NoiseModel
+    model : Noise
     pixels : ndarray
         Of the image, or a sample of it.
     span : float
@@ -55,55 +56,22 @@ def describe(
     assumed : bool
         Whether the method knows of no other noise.
     """
-    kind, level, more = _kind_and_level(model, pixels)
-    fields = {"kind": model.kind, "level": level, "estimated": not given, **more}
-    finding = getattr(model, "finding", None)
+    kind, level, law, more = model.words(pixels)
+    fields = {**more, "level": level, "estimated": not given}
+    finding = model.finding
     if finding is not None and not given:
         fields |= {"confidence": finding.confidence, "reasons": list(finding.reasons)}
         fields |= {"suspected": finding.suspected} if finding.suspected else {}
     amount = f"{level:.3g} of {span:.6g}" if span else f"{level:.3g}"
     if level == 0.0 and not given:
-        return NoiseDescription("no noise found", "none", str(model), fields)
+        return NoiseDescription("no noise found", "no noise found", "none", str(model), fields)
+    brief = f"{kind}, {level:.4g}"
     if given:
-        return NoiseDescription(
-            f"{kind} noise, {amount} (given)", f"{kind}, {level:.4g}", str(model), fields
-        )
-    words = f"{kind} noise, about {amount}"
-    if model.kind == "poisson-gaussian":
-        words = f"{kind} noise, {_line(model)}, about {amount} at the median pixel"
-    elif model.kind == "uneven":
-        words += " (it differs from channel to channel)"
-    elif assumed:
-        words = f"assumed {words}"
-    return NoiseDescription(words, f"{kind}, {level:.4g}", str(model), fields)
-
-
-def _kind_and_level(model: Any, pixels: Any) -> tuple[str, float, dict[str, object]]:
-    """Return a model's kind in plain words, its level and what else it has."""
-    import numpy as np
-
-    from ..noise.spectrum import coarseness
-
-    if model.kind == "correlated":
-        levels = np.sqrt(model.variances.mean(axis=(1, 2)))
-        more = {"levels": levels.tolist(), "coarseness": float(coarseness(model.variances))}
-        return f"{WORDS[model.kind]} (correlated)", float(model.sigma), more
-    if model.kind == "poisson-gaussian":
-        middle = float(np.median(pixels[np.isfinite(pixels)]))
-        line = np.array(model.gain) * middle + np.array(model.offset)
-        more = {"gain": list(map(float, model.gain)), "offset": list(map(float, model.offset))}
-        return f"{WORDS[model.kind]} (Poisson)", float(np.sqrt(np.maximum(line, 0.0).mean())), more
-    if model.kind == "uneven":
-        level = float(np.sqrt(np.mean(np.square(model.levels, dtype=np.float64))))
-        return WORDS["gaussian"], level, {"levels": model.levels.tolist()}
-    return WORDS["rician" if model.kind == "rician" else "gaussian"], float(model.sigma), {}
-
-
-def _line(model: Any) -> str:
-    """Return how the variance of photon noise grows, the mean of the channels."""
-    gain = sum(model.gain) / len(model.gain)
-    offset = sum(model.offset) / len(model.offset)
-    return f"variance {gain:.3g} x signal {'-' if offset < 0 else '+'} {abs(offset):.3g}"
+        words = f"{kind} noise, {amount} (given)"
+        return NoiseDescription(words, words, brief, str(model), fields)
+    short = f"{'assumed ' if assumed else ''}{kind} noise, about {amount}"
+    words = f"{short} ({law})" if law else short
+    return NoiseDescription(words, short, brief, str(model), fields)
 
 
 def find_warnings(
@@ -134,21 +102,17 @@ def find_warnings(
     if not known.size or known.min() == known.max():
         return []
     span = min(span, float(np.subtract(known.max(), known.min(), dtype=np.float64)))
-    if removed >= _NOTHING * span:
+    if removed >= _NOTHING * span or removed > _LITTLE * noise.level > 0.0:
         confidence = noise.fields.get("confidence", 1.0)
-        if noise.fields["kind"] != "correlated" or not isinstance(confidence, float):
-            return []
-        return [JobWarning("texture", _HALF_SURE)] if confidence < _DOUBTFUL else []
+        doubtful = isinstance(confidence, float) and confidence < _DOUBTFUL
+        return [JobWarning("texture", _HALF_SURE)] if doubtful else []
     found = "no noise was found" if noise.level == 0.0 else f"{noise.words} was found"
-    remedy = "{level}"
     suspected = noise.fields.get("suspected", 0.0)
+    remedy = "{region} measures it on flat ground"
     if isinstance(suspected, float) and suspected > _NOTHING * span:
-        remedy = (
-            f"{{coarse}} takes what looks like texture, about {suspected:.2g}, for noise; "
-            "{region} measures it on flat ground"
-        )
+        remedy += ", or {level}"
     text = f"almost nothing was removed: {found}{_why(known)}; if you see noise, {remedy}"
-    return [JobWarning("almost-nothing", text, f"{0.02 * span:.2g}")]
+    return [JobWarning("almost-nothing", text, f"{suspected:.2g}")]
 
 
 def _why(known: Any) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..io import ImageFile
     from ..io.base import OpenFile
     from ..io.dng import RawInfo
-    from ..noise import NoiseModel
+    from ..noise import Noise
 
 _WRITING = 0.95  # where that begins, for the progress callback
 _OPTIONS = ("quality", "strength", "grain")  # of denoise that make sense here
@@ -81,7 +81,7 @@ def raw_noise(file: OpenFile) -> tuple[ImageFile, NoiseDescription]:
     return image, describe_raw_noise(find_raw_noise(image), image)
 
 
-def find_raw_noise(image: ImageFile) -> NoiseModel:
+def find_raw_noise(image: ImageFile) -> Noise:
     """Return the noise of a raw image: of a mosaic, the law of its sensor."""
     info: RawInfo = image.details["raw"]
     pixels = image.pixels[info.area]
@@ -115,7 +115,7 @@ def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> _D
     options: dict[str, Any] = {k: v for k, v in job.options.items() if k in known}
     options |= {"rng": job.seed, "workers": job.workers, "progress": progress}
     learned: dict[str, object] = {}
-    model: NoiseModel
+    model: Noise
     if info.pattern is None:
         from ..gsfw.denoise import fit_denoise
 
@@ -134,7 +134,7 @@ def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> _D
     return _Done(replace(image, pixels=denoised), describe_raw_noise(model, image), learned)
 
 
-def describe_raw_noise(model: NoiseModel, image: ImageFile) -> NoiseDescription:
+def describe_raw_noise(model: Noise, image: ImageFile) -> NoiseDescription:
     """Say in words what noise a mosaic has; a sensor's law is about the light above its black."""
     info: RawInfo = image.details["raw"]
     black = float(info.black.mean())

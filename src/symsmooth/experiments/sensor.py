@@ -19,7 +19,7 @@ import numpy as np
 import scipy.ndimage
 
 from ..core.image import Array
-from ..noise.signal import PoissonGaussian
+from ..noise import NoiseModel, PoissonGaussian
 from ..raw.mosaic import parse_pattern, tiled
 
 BALANCE = np.array([0.5, 1.0, 0.6])  # what the sensor sees of red, green, blue in white light
@@ -41,7 +41,7 @@ class Sensor:
         return (self.white - self.black) / self.peak
 
     @property
-    def noise(self) -> PoissonGaussian:
+    def noise(self) -> NoiseModel:
         """The true law of the noise, for light above black."""
         return PoissonGaussian((self.gain,) * 3, ((self.gain * self.read) ** 2,) * 3)
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..core.channels import mix
 from ..core.image import Float, Picture
 from ..core.parallel import Pool
-from ..noise.spectrum import Correlated
+from ..noise import Noise
 from .multiscale import double, halve
 from .presets import Preset
 from .stages import run_gsfw
@@ -29,25 +29,27 @@ _SMALLEST = 64  # pixels a side: a smaller picture has no room for blotches
 def remove_blotches(
     picture: Picture,
     denoised: Float,
-    noise: Correlated,
+    noise: Noise,
     strength: float,
     preset: Preset,
     rng: np.random.Generator,
     pool: Pool,
 ) -> Float:
     """Return denoised pixels whose colours have no blotches; flat pictures in colour only."""
-    if noise.variances.shape[0] != 3 or len(picture.spatial) != 2:
+    coarse = noise.coarse_levels()
+    if coarse is None or picture.noisy.shape[-1] != 3 or len(picture.spatial) != 2:
         return denoised
     if min(picture.spatial) < _SMALLEST:
         return denoised
-    level = strength * _LEFT_OVER * np.sqrt(noise.variances[:, :2, :2].mean(axis=(1, 2))) / 4
-    small = _quartered(replace(picture, noisy=denoised), noise.transform, level)
+    levels, transform = coarse
+    level = (strength * _LEFT_OVER / 4 * levels).astype(np.float32)
+    small = _quartered(replace(picture, noisy=denoised), transform, level)
     found = run_gsfw(small, 1.0, preset, rng, pool)
-    change = (found.image - small.noisy) * level.astype(np.float32)
+    change = (found.image - small.noisy) * level
     change[..., 0] = 0.0
     half = tuple(-(-size // 2) for size in picture.spatial)
     full = double(double(change, half), picture.spatial)
-    return denoised + mix(full, noise.transform.T)
+    return denoised + mix(full, transform.T)
 
 
 def _quartered(picture: Picture, transform: Float, level: Float) -> Picture:

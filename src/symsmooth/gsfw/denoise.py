@@ -15,16 +15,13 @@ from ..core.image import Array, ChannelAxis, Float, Picture, open_image
 from ..core.lazy import dask_aware
 from ..core.options import check_one_of, check_share, make_rng, split_strength
 from ..core.parallel import Pool, Progress
-from ..noise import NoiseModel, White, resolve
+from ..noise import Noise, White, resolve
 from ..noise.clipping import correct_clipping
-from ..noise.level import FINEST
-from ..noise.models import NoiseName
-from ..noise.signal import PoissonGaussian
-from ..noise.spectrum import Correlated
+from ..noise.resolve import NoiseName
 from ..noise.tone import correct_tone
 from .blotches import remove_blotches
-from .presets import PRESETS, Quality, for_coarse_noise
-from .stages import Stages, run_gsfw
+from .presets import PRESETS, Quality, for_noise
+from .stages import run_gsfw
 
 Tone = Literal["auto", "srgb", "linear"]
 
@@ -45,20 +42,20 @@ class DenoiseResult:
         How much of the correction of tone bias was used, 0 to 1.
     n_bounded : int
         Pixels that would have changed by more than 8 times the noise, and were held there.
-    std : float32 ndarray or None
+    std : float32 ndarray
         Posterior standard deviation of the estimate at each pixel, in the image's units, at the strength
-        for luminance and without grain; None for correlated noise, whose spectrum ties the errors of all
-        pixels together.
+        for luminance and without grain.  Where noise is coarse the errors of neighbouring pixels are tied
+        together, and it is an approximation.
     """
 
     image: Array
-    noise: NoiseModel
+    noise: Noise
     tone: float
     n_bounded: int
-    _find_std: Callable[[], Float | None] = field(repr=False)
+    _find_std: Callable[[], Float] = field(repr=False)
 
     @cached_property
-    def std(self) -> Float | None:
+    def std(self) -> Float:
         """Posterior standard deviation of the estimate; computed when it is asked for."""
         return self._find_std()
 
@@ -69,7 +66,7 @@ def denoise(
     sigma: float | ArrayLike | None = None,
     *,
     quality: Quality = "balanced",
-    noise: NoiseName | NoiseModel | ArrayLike = "auto",
+    noise: NoiseName | Noise | ArrayLike = "auto",
     strength: float | tuple[float, float] = 1.0,
     chroma_strength: float | None = None,
     grain: float = 0.0,
@@ -170,7 +167,7 @@ def fit_denoise(
     sigma: float | ArrayLike | None = None,
     *,
     quality: Quality = "balanced",
-    noise: NoiseName | NoiseModel | ArrayLike = "auto",
+    noise: NoiseName | Noise | ArrayLike = "auto",
     strength: float | tuple[float, float] = 1.0,
     chroma_strength: float | None = None,
     grain: float = 0.0,
@@ -199,20 +196,24 @@ def fit_denoise(
     denoised = found.image
     if luma != chroma:
         denoised = other.image + luminance(found.image - other.image)
+    if picture.constant is not None:  # there is no noise there
+        denoised = np.where(picture.constant[..., np.newaxis], picture.noisy, denoised)
     if grain > 0.0:
         denoised = denoised + np.float32(grain) * _removed_luminance(picture, denoised)
-    find_std = partial(_std_in_units, picture, model, found.stages)
-    n_bounded = max(found.stages.n_bounded, other.stages.n_bounded)
+    find_std = partial(_std_in_units, picture, model, found.white, found.white_variance)
+    n_bounded = max(found.n_bounded, other.n_bounded)
     return DenoiseResult(picture.restore(denoised), found_noise, found.tone, n_bounded, find_std)
 
 
 @dataclass(frozen=True)
 class _Estimate:
-    """What one strength gave."""
+    """What one strength gave: the image, the share of the tone correction, the result in white noise."""
 
     image: Float
     tone: float
-    stages: Stages
+    white: Float
+    white_variance: Float
+    n_bounded: int
 
 
 @dataclass(frozen=True)
@@ -220,33 +221,36 @@ class _Task:
     """A picture and its noise, to be removed at some strength."""
 
     picture: Picture
-    model: NoiseModel
+    model: Noise
     quality: Quality
     tone: Tone
     rng: np.random.Generator
 
     def run(self, strength: float, pool: Pool) -> _Estimate:
         """Remove the noise."""
-        picture, model, rng, preset = self.picture, self.model, self.rng, PRESETS[self.quality]
+        picture, sigma = self.picture, self.model.white_sigma
         if strength == 0.0:
-            nothing = Stages((picture.noisy,), np.zeros_like(picture.noisy), (), {})
-            return _Estimate(picture.noisy, 0.0, nothing)
-        if isinstance(model, White):
-            found = run_gsfw(picture, strength * model.sigma, preset, rng, pool)
-            denoised = found.image
+            return _Estimate(picture.noisy, 0.0, picture.noisy, np.zeros_like(picture.noisy), 0)
+        preset = for_noise(PRESETS[self.quality], self.model.coarse_share)
+        if sigma is not None:
+            own = self.model
+            found = run_gsfw(picture, strength * sigma, preset, self.rng, pool)
+            denoised = white = found.image
         else:
-            own = model.bind(picture.noisy)
-            if isinstance(model, Correlated):
-                preset = for_coarse_noise(preset)
-            with pool.part(_BEFORE_BLOTCHES if isinstance(model, Correlated) else 1.0):
-                found = run_gsfw(_whiten(picture, own), strength, preset, rng, pool)
-            denoised = own.restore(found.image)
-            if isinstance(model, Correlated):
-                denoised = remove_blotches(picture, denoised, model, strength, preset, rng, pool)
+            own = self.model.bind(picture.noisy)
+            with pool.part(_BEFORE_BLOTCHES):
+                found = run_gsfw(_whiten(picture, own), strength, preset, self.rng, pool)
+            white = found.image
+            denoised = own.restore(white)
+            if denoised.shape[-1] == 3:
+                denoised = remove_blotches(
+                    picture, denoised, self.model, strength, preset, self.rng, pool
+                )
         denoised, used = _without_tone_bias(picture, denoised, self.tone)
-        if isinstance(model, White) and used == 0.0 and model.sigma > 0.0 and picture.whole is None:
-            denoised = correct_clipping(picture.noisy, denoised, model.sigma)
-        return _Estimate(denoised, used, found)
+        level_at_end = own.level_at_end()
+        if used == 0.0 and level_at_end > 0.0 and picture.whole is None:
+            denoised = correct_clipping(picture.noisy, denoised, level_at_end)
+        return _Estimate(denoised, used, white, found.variance, found.n_bounded)
 
 
 def _removed_luminance(picture: Picture, denoised: Float) -> Float:
@@ -255,17 +259,11 @@ def _removed_luminance(picture: Picture, denoised: Float) -> Float:
     return removed if picture.mask is None else removed * picture.observed[..., np.newaxis]
 
 
-def _std_in_units(picture: Picture, model: NoiseModel, found: Stages) -> Float | None:
-    """Return the standard deviation of the estimate as the image is given, None if it is not known.
-
-    The transforms of white and photon noise act on each pixel by itself, so that an interval of one
-    standard deviation to both sides is carried back as it is.
-    """
-    if isinstance(model, Correlated):
-        return None
-    std = found.std
-    if not isinstance(model, White):
-        std = (model.restore(found.image + std) - model.restore(found.image - std)) / 2
+def _std_in_units(picture: Picture, model: Noise, white: Float, variance: Float) -> Float:
+    """Return the standard deviation of the estimate as the image is given."""
+    std = np.sqrt(variance)
+    if model.white_sigma is None:
+        std = model.bind(picture.noisy).std_back(white, std)
     return picture.in_axes(std * np.float32(picture.scale))
 
 
@@ -287,11 +285,12 @@ def _white_of(picture: Picture, tone: Tone) -> float | None:
     """Return the pixel value of white if pixels are gamma-encoded, else None."""
     if tone == "linear":
         return None
-    step, dtype = picture.step * picture.scale, picture.original.dtype
+    dtype = picture.original.dtype
     low, high = picture.original.min(), picture.original.max()
     if dtype == np.uint8:
         eight_bit, white = True, 255.0
     elif dtype.kind == "f":  # 8 bits that became floats
+        step = picture.step * picture.scale
         unit = max(float(round(step)), 1.0) if step >= 0.5 else 1 / 255
         eight_bit = bool(abs(step / unit - 1) < 0.01 and low >= 0 and high <= 255.5 * unit)
         white = 255 * unit if eight_bit else 1.0
@@ -302,19 +301,14 @@ def _white_of(picture: Picture, tone: Tone) -> float | None:
     return white if eight_bit and picture.noisy.shape[-1] == 3 else None
 
 
-def _if_any(model: NoiseModel, picture: Picture) -> NoiseModel:
-    """Return a model, or no noise where float32 pixels are rounded by more, as for white noise."""
-    if isinstance(model, PoissonGaussian):
-        brightest = picture.noisy.reshape(-1, len(model.gain)).max(axis=0).astype(np.float64)
-        variances = np.array(model.gain) * brightest + model.offset
-    elif isinstance(model, Correlated):
-        variances = model.variances.mean(axis=(1, 2))
-    else:
-        return model
-    return model if variances.max() >= FINEST**2 else White(0.0)
+def _if_any(model: Noise, picture: Picture) -> Noise:
+    """Return a model, or no noise where float32 pixels are rounded by more."""
+    n_channels = picture.noisy.shape[-1]
+    brightest = picture.noisy.reshape(-1, n_channels).max(axis=0)
+    return White(0.0) if model.is_negligible(brightest) else model
 
 
-def _whiten(picture: Picture, model: NoiseModel) -> Picture:
+def _whiten(picture: Picture, model: Noise) -> Picture:
     """Return the picture that a model is bound to with white noise of variance 1, its whole likewise."""
     whole = picture.whole
     if whole is not None:

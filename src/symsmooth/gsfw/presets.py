@@ -153,6 +153,9 @@ _COLOUR_PATCH, _COLOUR_PIXELS_PER_CLUSTER = 7, 30  # at most, at least
 # noise: -.07 dB on phones (best: -.18), -.01 to -.02 dB on cameras; textures under coarse Gaussian noise
 # that is known well: +.04 dB (best: +.08).
 _COARSE_NOISE_FEEDBACK = 0.4
+_COARSE_SHARE = (
+    0.5  # from which on noise is coarse: half of the energy is missing at high frequencies
+)
 
 # Where a picture repeats itself, by the share of its patches that occur again (below 0.15 in
 # photographs, near 1 in a checkerboard): how wide clusters become, and within how many h_s EM looks
@@ -189,8 +192,13 @@ def adapt(preset: Preset, contrast: float, n_dims: int, n_channels: int = 1) -> 
     )
 
 
-def for_coarse_noise(preset: Preset) -> Preset:
-    """Return the preset for noise that was made white by a spectrum which is only nearly its own."""
+def for_noise(preset: Preset, coarse_share: float) -> Preset:
+    """Return the preset for noise that was made white by a spectrum which is only nearly its own.
+
+    ``coarse_share`` is 0 for white noise, 1 if there is none at high frequencies.
+    """
+    if coarse_share < _COARSE_SHARE:
+        return preset
     first, *others = (replace(pilot, iterations=1) for pilot in preset.pilots)
     later = (replace(pilot, feedback=_COARSE_NOISE_FEEDBACK) for pilot in others)
     return replace(preset, pilots=(first, *later))

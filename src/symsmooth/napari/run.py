@@ -17,7 +17,7 @@ from ..core.image import Array, Picture, open_image
 from ..core.parallel import Progress, part_of, stop_when
 from ..gsfw.denoise import DenoiseResult, fit_denoise
 from ..gsfw.presets import Quality
-from ..noise import NoiseEstimator, NoiseModel, resolve
+from ..noise import Noise, NoiseEstimator, resolve
 from .layers import Region, Source
 
 NoiseChoice = Literal["automatic", "white", "photon", "coarse", "Rician", "from a rectangle"]
@@ -91,7 +91,7 @@ class Result:
     image : ndarray
         In the shape and dtype of the layer.
     std : ndarray or None
-        The uncertainty, without an axis of colours; None if it was not asked for or is not known.
+        The uncertainty, without an axis of colours; None if it was not asked for.
     noise : NoiseDescription
     warnings : sequence of str
         What is doubtful, in the words of the widget.
@@ -132,7 +132,7 @@ def run(
     return denoise_pieces(source if part is None else part, settings, watch, model)
 
 
-def find_noise(source: Source, settings: Settings, place: Sequence[int]) -> NoiseModel:
+def find_noise(source: Source, settings: Settings, place: Sequence[int]) -> Noise:
     """Return one noise for all of a layer: as given, measured on the rectangle, or as the pixels say."""
     if settings.noise == "from a rectangle":
         plane, channel_axis = _plane_at(source, place)
@@ -181,7 +181,7 @@ def _colours(source: Source, pixels: Array) -> Array:
     return pixels[..., : source.n_colours] if source.rgb else pixels
 
 
-def denoise_pieces(source: Source, settings: Settings, watch: Watch, model: NoiseModel) -> Result:
+def denoise_pieces(source: Source, settings: Settings, watch: Watch, model: Noise) -> Result:
     """Denoise all pieces of a layer with one noise."""
     stack = source.stack
     dtype = np.dtype(source.pixels.dtype).newbyteorder("=")
@@ -197,9 +197,7 @@ def denoise_pieces(source: Source, settings: Settings, watch: Watch, model: Nois
         progress = watch.callback(number, len(stack))
         found = _denoise(colours, source, settings, model, progress)
         _colours(source, image[index])[...] = found.image
-        if std is None or found.std is None:
-            std = None
-        else:
+        if std is not None:
             _colours(source, std[index])[...] = found.std
         squares += _squared_change(colours, found.image)
         if pixels is None or number <= len(stack) // 2:
@@ -209,13 +207,11 @@ def denoise_pieces(source: Source, settings: Settings, watch: Watch, model: Nois
     noise, warnings = _judge(pixels, settings, model, (squares / image.size) ** 0.5)
     if std is not None and source.rgb:
         std = np.sqrt(np.mean(np.square(_colours(source, std)), axis=-1))
-    if settings.with_std and std is None:
-        warnings.append("the uncertainty is not known for coarse noise, so there is no layer of it")
     return Result(image, std, noise, warnings)
 
 
 def _denoise(
-    pixels: Array, source: Source, settings: Settings, model: NoiseModel, progress: Progress
+    pixels: Array, source: Source, settings: Settings, model: Noise, progress: Progress
 ) -> DenoiseResult:
     """Denoise one piece; three channels that are no colours of a photograph have no tone curve."""
     return fit_denoise(
@@ -231,7 +227,7 @@ def _denoise(
 
 
 def _judge(
-    pixels: Array, settings: Settings, model: NoiseModel, removed: float
+    pixels: Array, settings: Settings, model: Noise, removed: float
 ) -> tuple[NoiseDescription, list[str]]:
     """Say what noise was removed, and what is doubtful about that."""
     span = value_range(pixels)

@@ -1,4 +1,4 @@
-"""Noise: its level, how it depends on the signal, on the channel and on its neighbours; synthetic noise."""
+"""Noise: the one model of it, how it is found in a picture, and synthetic noise."""
 
 from .level import (
     NATURAL_SPREAD,
@@ -9,15 +9,14 @@ from .level import (
     picture_sigma,
     resolve_sigma,
 )
-from .models import NoiseModel, Uneven, White, estimate_noise
-from .resolve import NoiseEstimator, resolve
+from .model import Correlated, Noise, NoiseModel, PoissonGaussian, Uneven, White
+from .resolve import NoiseEstimator, estimate_noise, resolve
 from .rician import Rician
-from .signal import PoissonGaussian
-from .spectrum import Correlated
 
 __all__ = [
     "NATURAL_SPREAD",
     "Correlated",
+    "Noise",
     "NoiseEstimator",
     "NoiseModel",
     "PoissonGaussian",

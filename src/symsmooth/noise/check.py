@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.ndimage
 
-from ..core.image import Array, Float, open_image
+from ..core.image import Array, Float, Picture
 
 if TYPE_CHECKING:
-    from .models import NoiseModel
+    from .model import Noise
 
 _FLAT, _STEEP = 0.3, 0.95  # quantiles of the gradient: flat ground below, outlines above
 _STEP = 3.0  # pixels along an outline: further than whitened noise is correlated
@@ -55,16 +55,12 @@ class Check:
         return "what was removed looks like noise"
 
 
-def check_images(
-    noisy: Array, denoised: Array, channel_axis: int | None, model: NoiseModel
-) -> Check | None:
-    """Look at what was removed from an image; the model is in its units."""
-    picture = open_image(noisy, channel_axis)
-    last = (
-        denoised[..., np.newaxis]
-        if channel_axis is None
-        else np.moveaxis(denoised, channel_axis, -1)
-    )
+def check_result(picture: Picture, denoised: Array, model: Noise) -> Check | None:
+    """Look at what was removed from an opened image; the result and the model are in its units."""
+    axis = picture.channel_axis
+    last = denoised[..., np.newaxis] if axis is None else np.moveaxis(denoised, axis, -1)
+    if picture.counted is not None:
+        last = last[..., picture.counted.own]
     clean = (last - picture.offset) / picture.scale
     if picture.mask is not None:  # missing pixels had no noise
         clean = np.where(picture.mask[..., np.newaxis], picture.noisy, clean)
@@ -72,7 +68,7 @@ def check_images(
     return check_removed(picture.noisy, clean.astype(np.float32), own)
 
 
-def check_removed(noisy: Float, denoised: Float, model: NoiseModel) -> Check | None:
+def check_removed(noisy: Float, denoised: Float, model: Noise) -> Check | None:
     """Look at what was removed from pixels (*spatial, channels); None if there is too little to see.
 
     The model is in their units; of a large picture the middle is looked at, of a volume its middle slice.

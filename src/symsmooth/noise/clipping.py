@@ -23,7 +23,7 @@ _REACH = 4.0  # standard deviations from the end: beyond, nothing is cut off
 
 
 def correct_clipping(noisy: Float, denoised: Float, sigma: float) -> Float:
-    """Return denoised pixels (*spatial, channels) without the bias of white noise that was cut off."""
+    """Return denoised pixels (*spatial, channels) without the bias of noise that was cut off."""
     corrected = denoised
     for channel in range(noisy.shape[-1]):
         own = noisy[..., channel]

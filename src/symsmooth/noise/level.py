@@ -241,6 +241,11 @@ def patch_variance(patches: Array, lost: float = 0.0) -> float:
     return variance
 
 
+def group_variances(patches: Array, groups: Sequence[Array], lost: float) -> Array:
+    """Return the noise variance of each group of patches; ``lost`` as for :func:`patch_variance`."""
+    return np.array([patch_variance(patches[group], lost) for group in groups])
+
+
 class _Moments:
     """Covariances of the first so many of some points (m, dimensions), each without going through all.
 

@@ -11,29 +11,71 @@ import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core.image import Picture
+from ..core.image import ChannelAxis, Picture, open_image
 from ..core.user_warnings import UnitsWarning, warn_user
-from .level import check_sigma, question_units
-from .models import (
-    Level,
-    NoiseModel,
-    NoiseName,
-    Uneven,
-    White,
-    check_name,
-    fit_noise,
-    fit_region,
-    in_image_units,
-    measure_level,
-)
-from .spectrum import spectrum_of_noise
+from .evidence import SIDE
+from .finding import Finding
+from .fit import find_model, photon_law
+from .level import check_sigma, picture_sigma, question_units, sample_patches
+from .levels import Constant
+from .model import Noise, NoiseModel, Uneven, White, noise_of_ground, noise_of_sample
+from .rician import fit_rician
 
+NoiseName = Literal["auto", "gaussian", "poisson-gaussian", "correlated", "rician"]
+NAMES = ("auto", "gaussian", "poisson-gaussian", "correlated", "rician")
 Region = tuple[int, int, int, int]  # x, y, width, height of flat ground
+
+
+def estimate_noise(
+    image: ArrayLike,
+    *,
+    noise: NoiseName = "auto",
+    channel_axis: ChannelAxis = "auto",
+    mask: ArrayLike | None = None,
+    region: Region | None = None,
+) -> Noise:
+    """Find out what noise an image has, in its own units.
+
+    Parameters
+    ----------
+    image : array_like
+        2-D or 3-D, plus channels if ``channel_axis`` is given.
+    noise : {"auto", "gaussian", "poisson-gaussian", "correlated", "rician"}
+        What is known of it.  "auto": nothing; "gaussian": it is white, of one level; "poisson-
+        gaussian": it is white, and its variance follows a line; "correlated": it is coarse, of one
+        level; "rician": that of magnitudes (MR).
+    channel_axis : int, None or "auto"
+        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
+        says, else none.
+    mask : array_like of bool or None
+        True where a pixel is missing.
+    region : (x, y, width, height) or None
+        A rectangle of flat ground, at least 16 pixels a side: the noise is measured there, and nothing
+        is guessed.
+
+    Returns
+    -------
+    NoiseModel
+        To be given to :func:`denoise` as ``noise``; ``str(model)`` says what it is, ``model.finding``
+        why, and how sure that is.
+
+    Examples
+    --------
+    >>> import numpy as np, symsmooth
+    >>> noisy = np.random.default_rng(0).normal(100.0, 20.0, (64, 64))
+    >>> bool(abs(symsmooth.estimate_noise(noisy).sigma - 20.0) < 2.0)
+    True
+    """
+    picture = open_image(image, channel_axis, mask)
+    check_name(noise)
+    if region is not None and noise not in ("auto", "correlated"):
+        raise ValueError(f"on flat ground noise is measured, not {noise}; leave out one of the two")
+    return resolve(picture, noise="auto" if region is not None else noise, region=region)
 
 
 class NoiseEstimator:
@@ -44,8 +86,7 @@ class NoiseEstimator:
     open_picture : callable
         Returns the picture that is looked at: the image, a slice of a stack, a sample of a large one.
     slices : callable or None
-        Returns pictures of a stack; the level of white noise is the median over them.  The picture
-        itself may be among them.
+        Returns pictures of a stack that share their noise.  The picture itself may be among them.
     """
 
     def __init__(
@@ -54,7 +95,7 @@ class NoiseEstimator:
         slices: Callable[[Picture], Iterable[Picture]] | None = None,
     ) -> None:
         self._open, self._slices = open_picture, slices
-        self._models: dict[NoiseName, NoiseModel] = {}
+        self._models: dict[NoiseName, Noise] = {}
 
     @cached_property
     def picture(self) -> Picture:
@@ -62,45 +103,78 @@ class NoiseEstimator:
         return self._open()
 
     @cached_property
-    def _level(self) -> Level:
-        return measure_level(self.picture)
+    def _pictures(self) -> list[Picture]:
+        others = [] if self._slices is None else self._slices(self.picture)
+        return [self.picture, *(each for each in others if each is not self.picture)]
 
     @cached_property
     def sigma(self) -> float:
         """The level of white noise."""
-        slices = [self.picture] if self._slices is None else self._slices(self.picture)
-        return statistics.median(self._sigma_of(each) for each in slices)
+        return statistics.median(picture_sigma(each) * each.scale for each in self._pictures)
 
-    def _sigma_of(self, picture: Picture) -> float:
-        level = self._level if picture is self.picture else measure_level(picture)
-        return level.sigma * picture.scale
-
-    def model(self, name: NoiseName) -> NoiseModel:
-        """Return the noise of a kind, or with "auto" of the kind that fits best."""
+    def model(self, name: NoiseName) -> Noise:
+        """Return the noise of a kind, or with "auto" what there is."""
         if name not in self._models:
             check_name(name)
-            picture = self.picture
-            found = in_image_units(picture, fit_noise(picture, name, self._level))
-            if self._slices is not None and isinstance(found, White):
-                measured = self._sigma_of(picture)
-                share = found.sigma / measured if measured > 0.0 else 1.0
-                found = replace(found, sigma=share * self.sigma)
-            self._models[name] = found
+            self._models[name] = self._find(name)
         return self._models[name]
 
-    def in_region(self, region: Region) -> NoiseModel:
+    def _find(self, name: NoiseName) -> Noise:
+        if name == "gaussian":
+            return White(self.sigma)
+        if name == "rician":
+            samples = [sample_patches(self.picture, c) for c in range(self.picture.noisy.shape[-1])]
+            found: Noise = fit_rician(self.picture, samples) or White(picture_sigma(self.picture))
+        elif name == "poisson-gaussian":
+            found = photon_law(self._pictures)
+        elif name == "correlated":
+            known = cast(NoiseModel, self.model("auto"))
+            return replace(known, level=Constant(np.array(known.level.typical)))
+        else:
+            found = find_model(self._pictures)
+        return in_image_units(self.picture, found)
+
+    def in_region(self, region: Region) -> Noise:
         """Return what is measured on a rectangle of flat ground."""
-        return in_image_units(self.picture, fit_region(self.picture, "auto", region))
+        return in_image_units(self.picture, _fit_region(self.picture, region))
+
+
+def in_image_units(picture: Picture, model: Noise) -> Noise:
+    """Return a model that was found in the picture's units in those of the image."""
+    return model.in_units(-picture.offset / picture.scale, 1 / picture.scale)
+
+
+def _fit_region(picture: Picture, region: Region) -> NoiseModel:
+    """Measure the noise on a rectangle of flat ground, in the picture's units."""
+    x, y, width, height = region
+    rows, columns = picture.spatial[-2:]
+    inside = 0 <= x <= x + width <= columns and 0 <= y <= y + height <= rows
+    if len(picture.spatial) != 2 or not inside or min(width, height) < 2 * SIDE:
+        raise ValueError(
+            f"the region must be x, y, width, height of at least {2 * SIDE} pixels a side inside a "
+            f"picture of {columns} x {rows} pixels, got {', '.join(map(str, region))}"
+        )
+    box = slice(y, y + height), slice(x, x + width)
+    if picture.mask is not None and picture.mask[box].any():
+        raise ValueError("the region must have no missing pixel")
+    found = noise_of_ground(picture.noisy[box])
+    return replace(found, finding=Finding(1.0, ("it was measured on the ground you gave",)))
+
+
+def check_name(noise: str) -> None:
+    """Refuse what is no kind of noise."""
+    if noise not in NAMES:
+        raise ValueError(f"noise must be one of {', '.join(NAMES)}, got {noise!r}")
 
 
 def resolve(
     image: Picture | NoiseEstimator,
     sigma: float | ArrayLike | None = None,
-    noise: NoiseName | NoiseModel | ArrayLike = "auto",
+    noise: NoiseName | Noise | ArrayLike = "auto",
     *,
     region: Region | None = None,
     white_only: bool = False,
-) -> NoiseModel:
+) -> Noise:
     """Return the noise that an image has, in its units.
 
     Parameters
@@ -131,15 +205,23 @@ def resolve(
     if isinstance(noise, str):
         return estimator.model(cast(NoiseName, noise))
     picture = estimator.picture
-    model = (
-        noise if isinstance(noise, NoiseModel) else spectrum_of_noise(noise, picture.channel_axis)
-    )
+    is_model = hasattr(noise, "whiten")
+    model = cast(Noise, noise) if is_model else _of_sample(cast(ArrayLike, noise), picture)
     if not model.fits(picture.noisy.shape):
         raise ValueError(
             f"this model of noise ({model}) does not fit an image of shape {picture.spatial} with "
             f"{picture.noisy.shape[-1]} channels; estimate it from an image of the same shape"
         )
     return model
+
+
+def _of_sample(sample: ArrayLike, picture: Picture) -> NoiseModel:
+    """Return the noise of a sample of it, for the channels of a picture that count."""
+    if picture.counted is None:
+        return noise_of_sample(sample, picture.channel_axis)
+    axis = picture.channel_axis
+    assert axis is not None
+    return noise_of_sample(np.take(np.asarray(sample), picture.counted.own, axis), axis)
 
 
 def check_one_noise(sigma: object, noise: object, region: Region | None = None) -> None:
@@ -156,7 +238,7 @@ def check_one_noise(sigma: object, noise: object, region: Region | None = None) 
         )
 
 
-def _given(estimator: NoiseEstimator, sigma: Any, white_only: bool) -> NoiseModel:
+def _given(estimator: NoiseEstimator, sigma: Any, white_only: bool) -> Noise:
     """Return the model of a given level: one number, one for each channel, or one for each pixel."""
     if white_only or isinstance(sigma, numbers.Real) or np.ndim(sigma) == 0:
         level = check_sigma(sigma)
@@ -166,7 +248,7 @@ def _given(estimator: NoiseEstimator, sigma: Any, white_only: bool) -> NoiseMode
                 warn_user(question, UnitsWarning)
         return White(level)
     levels, picture = np.asarray(sigma, np.float32), estimator.picture
-    n_channels = picture.noisy.shape[-1]
+    n_channels = picture.original.shape[-1]
     if not (np.isfinite(levels).all() and (levels > 0).all()):
         raise ValueError(
             "sigma must be positive and finite everywhere; use mask for missing pixels"
@@ -174,7 +256,7 @@ def _given(estimator: NoiseEstimator, sigma: Any, white_only: bool) -> NoiseMode
     if levels.shape == picture.spatial:
         return Uneven(levels[..., np.newaxis])
     if levels.shape == (n_channels,):
-        return Uneven(levels)
+        return Uneven(levels if picture.counted is None else levels[picture.counted.own])
     raise ValueError(
         f"sigma must be a number, one for each of {n_channels} channels or a map of shape "
         f"{picture.spatial}, got shape {levels.shape}"

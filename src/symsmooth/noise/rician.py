@@ -14,7 +14,7 @@ MR signals", J. Magnetic Resonance 179 (2006), doi:10.1016/j.jmr.2006.01.016.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NamedTuple
 
@@ -24,8 +24,10 @@ import scipy.special
 
 from ..core.image import Array, Float, Picture
 from ..core.parallel import Pool
-from .finding import Finding, Found
-from .level import patch_variance
+from .evidence import CENTRES, SIDE
+from .finding import Finding
+from .level import FINEST, patch_variance
+from .model import Words
 
 _END = 25.0  # magnitude, in sigma, up to which there are tables; expansions serve above
 _KNOTS = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 7.0, 10.0])  # of the slope
@@ -50,7 +52,7 @@ _GROUPS = 12  # of patches, by brightness, where there is no background
 
 
 @dataclass(frozen=True)
-class Rician(Found):
+class Rician:
     """Rician noise: the magnitude of a complex pixel with white Gaussian noise in both parts.
 
     Parameters
@@ -74,8 +76,11 @@ class Rician(Found):
 
     sigma: float
     zero: float = 0.0
+    finding: Finding | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     kind = "rician"
+    white_sigma = None
+    coarse_share = 0.0
 
     def __post_init__(self) -> None:
         if not (0.0 < self.sigma < np.inf and np.isfinite(self.zero)):
@@ -94,7 +99,14 @@ class Rician(Found):
     def in_units(self, offset: float, scale: float) -> Rician:
         """Return the model for pixels (image - offset) / scale."""
         zero = (self.zero - offset) / scale
-        return replace(self, sigma=self.sigma / scale, zero=zero, finding=self.finding_in(scale))
+        finding = self.finding
+        if finding is not None:
+            finding = replace(finding, suspected=finding.suspected / scale)
+        return replace(self, sigma=self.sigma / scale, zero=zero, finding=finding)
+
+    def bind(self, noisy: Float) -> Rician:
+        """Return the model itself."""
+        return self
 
     def whiten(self, noisy: Float) -> Float:
         """Apply a function of each pixel that makes the noise of variance 1 (*spatial, channels)."""
@@ -120,10 +132,33 @@ class Rician(Found):
         signal = np.where(above + means[0] < means[-1], near, far)
         return (self.zero + self.sigma * signal).astype(np.float32)
 
-    def level_at(self, signal: Array) -> Array:
-        """Return the standard deviation of pixels whose clean magnitude is ``signal``."""
-        _, spread = moments(np.maximum(signal - self.zero, 0.0) / self.sigma)
-        return self.sigma * spread
+    def std_back(self, denoised: Float, std: Float) -> Float:
+        """Return the standard deviation of :meth:`restore` from that of stabilised pixels."""
+        return np.abs(self.restore(denoised + std) - self.restore(denoised - std)) / 2
+
+    def level_at(self, pixels: Array) -> list[Array]:
+        """Return the standard deviation of pixels whose clean magnitude this is."""
+        _, spread = moments(np.maximum(pixels - self.zero, 0.0) / self.sigma)
+        return [self.sigma * spread]
+
+    def rings(self) -> tuple[Array, list[Array]]:
+        """Return frequencies in cycles a pixel, and the relative level there: the same everywhere."""
+        return CENTRES / (2 * SIDE), [np.ones(len(CENTRES))]
+
+    def coarse_levels(self) -> None:
+        """Return None: it is white."""
+
+    def level_at_end(self) -> float:
+        """Return 0: magnitudes are not cut off."""
+        return 0.0
+
+    def is_negligible(self, brightest: Array) -> bool:
+        """Whether float32 pixels, in units of their spread, are rounded by more than this noise."""
+        return not self.sigma >= FINEST
+
+    def words(self, pixels: Array) -> Words:
+        """Say in plain words what it is."""
+        return Words("Rician", self.sigma, "", {"kind": "rician"})
 
 
 def moments(signal: Array) -> tuple[Array, Array]:

@@ -12,7 +12,8 @@ from ..core.options import check_share, check_strength, make_rng
 from ..core.parallel import Pool, Progress
 from ..gsfw.presets import PRESETS, Quality
 from ..gsfw.stages import run_gsfw
-from ..noise.signal import PoissonGaussian
+from ..noise import NoiseModel
+from ..noise.levels import Photons
 from .colour import find_colour
 from .defects import fill_from_neighbours, find_defects, find_highlights
 from .mosaic import parse_pattern, sites
@@ -32,9 +33,9 @@ class RawResult:
     ----------
     image : ndarray
         The denoised mosaic, with the input's dtype.
-    noise : PoissonGaussian
-        The noise that was removed, for red, green and blue: variance gain * light + offset, light being
-        what a pixel is above its black.
+    noise : NoiseModel
+        The noise that was removed, for red, green and blue: variance gain * light + offset
+        (``noise.photons``), light being what a pixel is above its black.
     n_defects : int
         Hot and dead pixels that were replaced.
     n_highlights : int
@@ -42,7 +43,7 @@ class RawResult:
     """
 
     image: Array
-    noise: PoissonGaussian
+    noise: NoiseModel
     n_defects: int
     n_highlights: int
 
@@ -54,7 +55,7 @@ def denoise_raw(
     white: float | None = None,
     *,
     quality: Quality = "balanced",
-    noise: PoissonGaussian | None = None,
+    noise: NoiseModel | None = None,
     strength: float = 1.0,
     grain: float = 0.0,
     mask: ArrayLike | None = None,
@@ -77,7 +78,7 @@ def denoise_raw(
         Where pixels clip; None: at the largest of the dtype, floats nowhere.
     quality : {"preview", "fast", "balanced", "best"}
         How much time to spend.
-    noise : PoissonGaussian or None
+    noise : NoiseModel or None
         Variance gain * light + offset, light being what a pixel is above its black, of red, green, blue
         or of all (one channel); None estimates it (:func:`estimate_raw_noise`).
     strength : float
@@ -136,7 +137,7 @@ def fit_denoise_raw(
     white: float | None = None,
     *,
     quality: Quality = "balanced",
-    noise: PoissonGaussian | None = None,
+    noise: NoiseModel | None = None,
     strength: float = 1.0,
     grain: float = 0.0,
     mask: ArrayLike | None = None,
@@ -164,7 +165,7 @@ def fit_denoise_raw(
         light += np.float32(grain) * np.where(holes, np.float32(0), exposure.light - light)
     image = exposure.restore(light, defects)
     law = exposure.of_mosaic(found) if noise is None else _for_colours(noise)
-    return RawResult(image, law, int(defects.sum()), int(exposure.highlights.sum()))
+    return RawResult(image, NoiseModel(law), int(defects.sum()), int(exposure.highlights.sum()))
 
 
 def estimate_raw_noise(
@@ -174,24 +175,25 @@ def estimate_raw_noise(
     white: float | None = None,
     *,
     mask: ArrayLike | None = None,
-) -> PoissonGaussian:
+) -> NoiseModel:
     """Estimate the noise of a raw mosaic; parameters as for :func:`denoise_raw`.
 
     Returns
     -------
-    PoissonGaussian
-        Variance gain * light + offset of red, green and blue, light being what a pixel is above its black.
+    NoiseModel
+        Variance gain * light + offset of red, green and blue (``model.photons``), light being what a
+        pixel is above its black.
 
     Examples
     --------
     >>> import numpy as np, symsmooth
     >>> noisy = np.random.default_rng(0).poisson(np.linspace(10, 200, 256), (256, 256))
-    >>> gain = symsmooth.estimate_raw_noise(noisy, "RGGB").gain[0]
+    >>> gain = symsmooth.estimate_raw_noise(noisy, "RGGB").photons.gain[0]
     >>> bool(0.9 < gain < 1.1)
     True
     """
     exposure = _expose(mosaic, pattern, black, white, mask)
-    return exposure.of_mosaic(exposure.estimate())
+    return NoiseModel(exposure.of_mosaic(exposure.estimate()))
 
 
 @dataclass(frozen=True)
@@ -205,16 +207,16 @@ class _Exposure:
     clipped: Array
     highlights: Array
 
-    def estimate(self) -> PoissonGaussian:
+    def estimate(self) -> Photons:
         """Return the noise of the light."""
         excluded = self.clipped if self.picture.mask is None else self.clipped | self.picture.mask
         return fit_sensor_noise(self.light, self.tile, excluded)
 
-    def of_light(self, noise: PoissonGaussian) -> PoissonGaussian:
+    def of_light(self, noise: Photons) -> Photons:
         """Return a law that is in the units of the mosaic for its light."""
         return in_other_units(noise, 1.0 / self.unit)
 
-    def of_mosaic(self, noise: PoissonGaussian) -> PoissonGaussian:
+    def of_mosaic(self, noise: Photons) -> Photons:
         """Return a law of the light in the units of the mosaic."""
         return in_other_units(noise, self.unit)
 
@@ -317,18 +319,19 @@ def _wants_second_opinion(exposure: _Exposure, quality: Quality) -> bool:
     return bayer and quality in ("balanced", "best") and min(exposure.light.shape) >= _SMALLEST
 
 
-def _for_colours(noise: PoissonGaussian) -> PoissonGaussian:
+def _for_colours(noise: NoiseModel) -> Photons:
     """Return a given law for red, green and blue."""
-    if not isinstance(noise, PoissonGaussian):
+    if not hasattr(noise, "photons"):
         raise TypeError(
             f"noise must be a PoissonGaussian or None, got {type(noise).__name__}; "
             "estimate_raw_noise returns one"
         )
-    if len(noise.gain) == 1:
-        return PoissonGaussian(noise.gain * 3, noise.offset * 3)
-    if len(noise.gain) != 3:
-        raise ValueError(f"noise must have one channel or three, got {len(noise.gain)}")
-    return noise
+    law = noise.photons
+    if len(law.gain) == 1:
+        return Photons(law.gain * 3, law.offset * 3)
+    if len(law.gain) != 3:
+        raise ValueError(f"noise must have one channel or three, got {len(law.gain)}")
+    return law
 
 
 def _check_quality(quality: str) -> None:

@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike
 from ..core.image import Array, Float
 from ..core.parallel import Pool
 from ..noise.level import patch_variance
-from ..noise.signal import PoissonGaussian, fit_free_line
+from ..noise.levels import Photons
 from .colour import find_colour
+from .lines import fit_line
 from .mosaic import lattice, sites, tiled
 
 _SIDE = 5  # pixels of a patch
@@ -39,9 +40,7 @@ _WINDOW, _WINDOWS = 240, 4  # pixels (a multiple of all patterns), windows along
 _NO_GROWTH = 1e-4  # gain over standard deviation where noise does not grow with the light
 
 
-def fit_sensor_noise(
-    light: Float, pattern: Array, excluded: Array | None = None
-) -> PoissonGaussian:
+def fit_sensor_noise(light: Float, pattern: Array, excluded: Array | None = None) -> Photons:
     """Estimate gain and read noise of red, green and blue from a mosaic less its black.
 
     Parameters
@@ -56,28 +55,28 @@ def fit_sensor_noise(
     excluded = None if excluded is None else _windows(excluded, pattern)
     rough = _fit_colours(light, pattern, excluded)
     if rough is None:
-        return PoissonGaussian((_MIN_GAIN,) * 3, (0.0,) * 3)
+        return Photons((_MIN_GAIN,) * 3, (0.0,) * 3)
     return _refine(rough, light, pattern, excluded)
 
 
-def stabilise(light: Float, pattern: Array, noise: PoissonGaussian) -> Float:
+def stabilise(light: Float, pattern: Array, noise: Photons) -> Float:
     """Return a mosaic whose noise has variance 1 in all colours: generalised Anscombe transform."""
     out = np.empty(light.shape, np.float32)
     for colour, site in sites(pattern):
-        out[site] = _of_colour(noise, colour).whiten(light[site][..., np.newaxis])[..., 0]
+        out[site] = _of_colour(noise, colour).stabilise(light[site][..., np.newaxis])[..., 0]
     return out
 
 
-def undo_stabilise(stabilised: Float, pattern: Array, noise: PoissonGaussian) -> Float:
+def undo_stabilise(stabilised: Float, pattern: Array, noise: Photons) -> Float:
     """Return the light whose stabilised pixels have these means: the exact unbiased inverse."""
     out = np.empty(stabilised.shape, np.float32)
     for colour, site in sites(pattern):
-        out[site] = _of_colour(noise, colour).restore(stabilised[site][..., np.newaxis])[..., 0]
+        out[site] = _of_colour(noise, colour).undo(stabilised[site][..., np.newaxis])[..., 0]
     return out
 
 
-def _of_colour(noise: PoissonGaussian, colour: int) -> PoissonGaussian:
-    return PoissonGaussian((noise.gain[colour],), (noise.offset[colour],))
+def _of_colour(noise: Photons, colour: int) -> Photons:
+    return Photons((noise.gain[colour],), (noise.offset[colour],))
 
 
 def _windows(values: Array, pattern: Array) -> Array:
@@ -94,9 +93,9 @@ def _windows(values: Array, pattern: Array) -> Array:
 
 def _refine(
     rough: tuple[float, float], light: Float, pattern: Array, excluded: Array | None
-) -> PoissonGaussian:
+) -> Photons:
     """Correct a law by the variance of patches of all colours, which is 1 where it is true."""
-    common = PoissonGaussian((rough[0],) * 3, (rough[1],) * 3)
+    common = Photons((rough[0],) * 3, (rough[1],) * 3)
     if min(light.shape) < 4 * _SIDE:
         return common
     grey = stabilise(light, pattern, common)
@@ -120,7 +119,7 @@ def _refine(
         for factor in _colour_factors(grey, pattern, excluded)
     ]
     gains, reads = zip(*lines, strict=True)
-    return PoissonGaussian(gains, reads)
+    return Photons(gains, reads)
 
 
 def _read_at_least(light: Float) -> float:
@@ -160,7 +159,7 @@ def _fit_colours(
     return _fit(levels, variances) if levels.size and variances.max() > 0.0 else None
 
 
-def profile_noise(profile: ArrayLike, span: float) -> PoissonGaussian:
+def profile_noise(profile: ArrayLike, span: float) -> Photons:
     """Return what the NoiseProfile of a DNG says, for pixels that lie ``span`` between black and white.
 
     Parameters
@@ -175,10 +174,10 @@ def profile_noise(profile: ArrayLike, span: float) -> PoissonGaussian:
     if len(pairs) != 3 or not np.isfinite(pairs).all() or (pairs < 0).any() or not pairs.any():
         raise ValueError(f"NoiseProfile must have one or three pairs of numbers, got {profile!r}")
     gain, read = zip(*(_growing(slope, offset) for slope, offset in pairs), strict=True)
-    return in_other_units(PoissonGaussian(gain, read), span)
+    return in_other_units(Photons(gain, read), span)
 
 
-def in_other_units(noise: PoissonGaussian, unit: float) -> PoissonGaussian:
+def in_other_units(noise: Photons, unit: float) -> Photons:
     """Return a law for light that was counted in a unit, in the units of that unit."""
     gain = tuple(unit * slope for slope in noise.gain)
     read = tuple(unit * (unit * offset) for offset in noise.offset)
@@ -187,12 +186,12 @@ def in_other_units(noise: PoissonGaussian, unit: float) -> PoissonGaussian:
             f"mosaic has light of about {unit:.0e}, whose noise has a variance beyond floating point; "
             "multiply it by a constant first"
         )
-    return PoissonGaussian(gain, read)
+    return Photons(gain, read)
 
 
 def _fit(levels: Array, variances: Array) -> tuple[float, float]:
     """Fit variance = gain * level + read, read >= 0, in the relative residuals, robustly."""
-    gain, read = fit_free_line(levels, variances)
+    gain, read = fit_line(levels, variances)
     if read < 0.0:  # less than no read noise: the line must begin at black
         gain, read = float(np.median(variances / np.maximum(levels, 1e-30))), 0.0
     elif gain <= 0.0:

@@ -101,6 +101,10 @@ def learn(
     part = busiest(pixels, side)
     noisy = pixels[part]
     axis = -1 if noisy.ndim == 3 else None
+    counted = open_image(noisy, axis).counted
+    if counted is not None:  # copies of a channel have nothing to explain
+        noisy = noisy[..., counted.own[0]] if len(counted.own) == 1 else noisy[..., counted.own]
+        axis = -1 if noisy.ndim == 3 else None
     result = fit_gsf(
         noisy, sigma, patch_size=PATCH, h_s=H_S, channel_axis=axis, rng=rng, workers=workers,
         progress=part_of(progress, 0.0, _LEARNING),

@@ -13,7 +13,6 @@ from ..app import jobs, noise_report
 from ..app.compare import question_unchanged as question_unchanged
 from ..app.job_warnings import JobWarning as JobWarning
 from ..app.job_warnings import Remedy
-from ..app.noise_kinds import WORDS
 from ..app.noise_report import value_range
 from ..app.run import FileJob, run
 from ..core.image import Array, open_image
@@ -22,8 +21,7 @@ from ..io import FileError, ImageFile
 from ..io.limits import memory
 from ..io.stacks import Stack, cut
 from ..methods import DEFAULT, METHODS
-from ..noise import NoiseModel, resolve
-from ..noise.figures import levels_at, spectra_of
+from ..noise import Noise, resolve
 from .catalogue import NOISE_NAMES
 from .settings import Settings
 
@@ -104,7 +102,7 @@ def make_job(settings: Settings, level: float, workers: int | None) -> jobs.Deno
 
 def find_noise(
     job: jobs.DenoiseJob, image: ImageFile, stack: Stack, at: Sequence[int]
-) -> tuple[jobs.DenoiseJob, NoiseModel]:
+) -> tuple[jobs.DenoiseJob, Noise]:
     """Return the noise that a job is to remove, and the job that knows it.
 
     A box was marked on the slice ``at`` of a stack; the command line takes the middle one.
@@ -135,14 +133,14 @@ def slice_number(image: ImageFile, flat: Stack, at: Sequence[int]) -> int:
     return int(np.ravel_multi_index(tuple(at), tuple(sizes))) if sizes else 0
 
 
-def noise_of_file(image: ImageFile) -> tuple[NoiseModel, float]:
+def noise_of_file(image: ImageFile) -> tuple[Noise, float]:
     """Return what noise a file is found to have, and its level were it white."""
     estimator = jobs.noise_estimator(image, cut(image))
     return resolve(estimator), estimator.sigma
 
 
 def noise_details(
-    model: NoiseModel, image: ImageFile, shown: tuple[float, float], *, given: bool, assumed: bool
+    model: Noise, image: ImageFile, shown: tuple[float, float], *, given: bool, assumed: bool
 ) -> dict[str, Any]:
     """Return what a model of noise says, in words and numbers to plot."""
     span = value_range(image.pixels)
@@ -152,33 +150,26 @@ def noise_details(
 
 
 def model_details(
-    model: NoiseModel,
+    model: Noise,
     description: noise_report.NoiseDescription,
     span: float,
     shown: tuple[float, float],
 ) -> dict[str, Any]:
     """Return a model of noise that was described in words, with numbers to plot."""
     x = np.linspace(*shown, _POINTS)
-    frequencies, spectra = spectra_of(model)
+    frequencies, spectra = model.rings()
     return {
         "words": description.words,
-        "short": _short(description, span),
+        "short": description.short,
         "detail": description.detail,
         "kind": description.fields["kind"],
         "level": description.level,
         "percent": 100 * description.level / span if span else 0.0,
         "confidence": description.fields.get("confidence"),
         "reasons": description.fields.get("reasons", []),
-        "levels": [x.tolist(), *(each.tolist() for each in levels_at(model, x))],
+        "levels": [x.tolist(), *(each.tolist() for each in model.level_at(x))],
         "spectrum": [frequencies.tolist(), *(np.asarray(each).tolist() for each in spectra)],
     }
-
-
-def _short(description: noise_report.NoiseDescription, span: float) -> str:
-    """Return a line for the panel: without the law of photon noise, which is shown with the reasons."""
-    if description.fields["kind"] != "poisson-gaussian" or not description.level:
-        return description.words
-    return f"{WORDS['poisson-gaussian']} noise, about {description.level:.3g} of {span:.6g}"
 
 
 def warning_details(warnings: Sequence[JobWarning]) -> list[dict[str, Any]]:
@@ -235,7 +226,7 @@ def denoise_file(
 
 def denoise_pixels(
     job: jobs.DenoiseJob,
-    model: NoiseModel,
+    model: Noise,
     pixels: Array,
     axis: int | None,
     progress: Progress | None,
@@ -246,7 +237,7 @@ def denoise_pixels(
 
 
 def find_doubts(
-    job: jobs.DenoiseJob, model: NoiseModel, file: ImageFile, removed: float
+    job: jobs.DenoiseJob, model: Noise, file: ImageFile, removed: float
 ) -> list[JobWarning]:
     """Return what looks doubtful about a result, as the command line says it."""
     span = value_range(file.pixels)
@@ -254,6 +245,6 @@ def find_doubts(
     return noise_report.find_warnings(noise, file.pixels, span, removed, job.sigma)
 
 
-def brief_noise(job: jobs.DenoiseJob, model: NoiseModel, file: ImageFile) -> str:
+def brief_noise(job: jobs.DenoiseJob, model: Noise, file: ImageFile) -> str:
     """Return the noise that a job assumes in two words."""
     return jobs.describe_noise(job, model, file.pixels, value_range(file.pixels)).brief

@@ -1,0 +1,341 @@
+"""The noise model of a picture: evidence is measured, noise at nodes of brightness estimated and fused.
+
+Level against brightness is the mean of three laws (a constant, a line of the variance, the nodes as
+they are), each weighted by how likely it makes the nodes, given the uncertainty that they are said
+to have, with the Bayesian information criterion for its freedom.  So white noise gets a constant,
+photon noise a line, and nothing is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core.image import Array, Float, Picture
+from ..core.parallel import Pool
+from .estimator import Estimate, estimate, load_weights
+from .evidence import CENTRES, NODES, OPPONENT, PER_RING, RADIUS, SIDE, Evidence, measure
+from .finding import Finding
+from .level import picture_sigma
+from .levels import Constant, Curve, Level, Photons, PlaceCurve
+from .model import NoiseModel, White
+from .spectrum import coarse_shares
+
+_SMALLEST = (
+    32  # pixels a side: a smaller picture shows too few regions; its noise is taken for white
+)
+_LARGEST = 512 * 768  # pixels that are looked at; of a larger picture sixteen windows
+_MAX_SLICES = 4  # of a volume or a stack
+_POINTS = 65  # of a curve
+# Of the mean level: where noise was cut off there is less, but what is divided by it stays finite.
+_LEAST_LEVEL = 0.2
+_MOST_LEVEL = 4.0  # times the level at the next node, beyond the nodes
+_HIDDEN = 0.1  # of a rounding step: less noise changes no pixel
+# The least share of the mean energy that a channel is given: where the noise of colour was removed, exact
+# colours would split clusters that are alike.
+_LEAST_CHANNEL = 0.01
+
+
+def find_model(pictures: Sequence[Picture]) -> NoiseModel:
+    """Return the noise of pictures that have it in common, in the units of the first."""
+    first = pictures[0]
+    if min(first.noisy.shape[-3:-1]) < _SMALLEST:
+        reason = f"it is taken for white: a picture below {_SMALLEST} pixels shows no more"
+        return White(picture_sigma(first), finding=Finding(0.5, (reason,)))
+    planes, valid = zip(
+        *(each for picture in pictures for each in _windows(picture, first, len(pictures))),
+        strict=True,
+    )
+    n_channels = first.noisy.shape[-1]
+    with Pool(1):  # many small products: threads of the BLAS would only wait for each other
+        if n_channels in (1, 3):
+            return _fit(planes, valid, first)
+        own = [_fit([p[..., c : c + 1] for p in planes], valid, first) for c in range(n_channels)]
+    return _side_by_side(own)
+
+
+def photon_law(pictures: Sequence[Picture]) -> NoiseModel:
+    """Return the line that the variance of each channel follows; white noise if it does not grow."""
+    first = pictures[0]
+    if min(first.noisy.shape[-3:-1]) < _SMALLEST:
+        return White(picture_sigma(first))
+    zero = -first.offset / first.scale
+    lines = []
+    planes, valid = zip(
+        *(each for picture in pictures for each in _windows(picture, first, len(pictures))),
+        strict=True,
+    )
+    with Pool(1):
+        for c in range(first.noisy.shape[-1]):
+            evidence = measure([p[..., c : c + 1] for p in planes], valid, first.step)
+            if evidence is None:
+                return White(0.0)
+            nodes = nodes_of(estimate(evidence), evidence)
+            slope, start = _line(nodes)
+            if slope <= 0.0:
+                return White(picture_sigma(first))
+            darkest = float(nodes.brightness[0])
+            lines.append((slope, max(start, -slope * darkest)))
+    gain, offset = zip(*lines, strict=True)
+    return NoiseModel(Photons(gain, offset, (zero,) * len(gain)))
+
+
+def _fit(planes: Sequence[Float], valid: Sequence[Array | None], picture: Picture) -> NoiseModel:
+    """Return the model of one channel, or of three together."""
+    evidence = measure(planes, valid, picture.step)
+    if evidence is None:
+        return White(0.0, finding=Finding(1.0, ("the picture is constant",)))
+    nodes = nodes_of(estimate(evidence), evidence)
+    if nodes.level <= _HIDDEN * picture.step or nodes.level == 0.0:
+        reason = "none is seen above the rounding of pixels"
+        return White(0.0, finding=Finding(confidence(nodes), (reason,)))
+    return fuse(nodes, planes)
+
+
+def fuse(nodes: Nodes, planes: Sequence[Float]) -> NoiseModel:
+    """Return the model of noise that is known at nodes of brightness, in planes (y, x, 1 or 3)."""
+    spectrum = _spectrum(nodes)
+    coarse, in_colour = coarse_shares(spectrum), len(spectrum) == 3
+    return NoiseModel(
+        _level(nodes, planes, in_colour),
+        OPPONENT.astype(np.float64) if in_colour else None,
+        spectrum,
+        _margin(coarse, nodes),
+        finding=_finding(nodes, spectrum, coarse),
+    )
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Noise at nodes of brightness."""
+
+    brightness: Array  # (nodes,), ascending
+    energy: Array  # (nodes, channels, rings)
+    variance: Array  # (nodes,): mean over channels and frequencies
+    spread: Array  # (nodes,): said deviation of log2 of the level
+    share: Array  # (nodes,): of the picture
+    texture: float  # log2 of the level of the middling region in that of the noise, 0 to 3
+
+    @property
+    def level(self) -> float:
+        """Root mean square."""
+        return float(np.sqrt(self.share @ self.variance))
+
+    @property
+    def said(self) -> float:
+        """Mean said deviation of log2 of the level: nodes count by their noise."""
+        weight = self.share * self.variance + 1e-30
+        return float(weight @ self.spread / weight.sum())
+
+
+def nodes_of(found: Estimate, evidence: Evidence) -> Nodes:
+    """Return what was estimated, less what is as good as none."""
+    least = evidence.floor * evidence.reference
+    energy = np.maximum(found.energy - least, 0.0)
+    mean = energy @ PER_RING  # (nodes, channels)
+    weight = found.energy * PER_RING
+    spread = np.sqrt((weight * found.spread**2).sum(axis=(1, 2)) / weight.sum(axis=(1, 2)))
+    ends = np.concatenate([[0.0], (NODES[1:] + NODES[:-1]) / 2, [1.0]])
+    rising = np.maximum.accumulate(found.brightness)
+    share = np.diff(ends)
+    middle = float(share @ found.energy[:, 0, 3:5].mean(axis=1))
+    typical = float(np.median(evidence.energy[:, 0, 3:5].mean(axis=1))) * evidence.reference
+    texture = float(np.clip(np.log2(typical / middle) / 2, 0.0, 3.0))
+    return Nodes(rising, energy, mean.mean(axis=1), spread, share, texture)
+
+
+def _spectrum(nodes: Nodes) -> Array:
+    """Return energies of cosines (channels, 8, 8), 1 on average: nodes count by their noise."""
+    rings = np.einsum("k,kcr->cr", nodes.share, nodes.energy)
+    rings = np.maximum(rings, _LEAST_CHANNEL * (rings @ PER_RING).mean())
+    found = np.stack([np.exp(np.interp(RADIUS, CENTRES, np.log(row))) for row in rings])
+    return found / found.mean()
+
+
+def _line(nodes: Nodes) -> tuple[float, float]:
+    """Return slope and start of the line that the variance follows, by least squares of relative errors.
+
+    The slope is shrunk by its own uncertainty: where brightness hardly differs it says nothing.
+    """
+    scale = np.maximum(nodes.variance, 1e-3 * nodes.variance.mean())
+    error = 2 * np.log(2) * nodes.spread  # of the variance, relative
+    x, y = nodes.brightness, nodes.variance
+    weight = 1 / (scale * error) ** 2
+    centre, mean = (float(weight @ values / weight.sum()) for values in (x, y))
+    away = x - centre
+    sure = float(weight @ away**2)  # one over the slope's variance
+    slope = float(weight @ (away * y)) / max(sure, 1e-300)
+    evidence = slope**2 * sure
+    slope *= evidence / (1 + evidence)
+    return slope, mean - slope * centre
+
+
+def _level(nodes: Nodes, planes: Sequence[Float], in_colour: bool) -> Level:
+    """Return the level against brightness."""
+    mean = float(nodes.share @ nodes.variance)
+    least = _LEAST_LEVEL**2 * mean
+    variance = np.maximum(nodes.variance, least)
+    slope, start = _line(nodes)
+
+    def line(x: Array) -> Array:
+        return np.maximum(slope * x + start, least)
+
+    constant = np.full(
+        len(variance),
+        float(np.exp(np.average(np.log(variance), weights=nodes.share / nodes.spread**2))),
+    )
+    laws = [(1, constant), (2, line(nodes.brightness)), (len(variance), variance)]
+    doubt = [
+        np.sum((np.log2(law / variance) / 2 / nodes.spread) ** 2) / 2
+        + freedom * np.log(len(variance)) / 2
+        for freedom, law in laws
+    ]
+    belief = np.exp(min(doubt) - np.array(doubt))
+    belief /= belief.sum()
+    at_nodes = np.exp(
+        sum(share * np.log(law) for share, (_, law) in zip(belief, laws, strict=True))
+    )
+    if belief[0] > 0.999:  # as good as certain
+        return Constant(np.array(np.sqrt(mean)))
+    if not in_colour:
+        span = np.array(
+            [[min(float(p.min()) for p in planes), max(float(p.max()) for p in planes)]]
+        )
+        first, last = span[0]
+    else:
+        means = [p[::4, ::4].mean(axis=-1) for p in planes]
+        first, last = min(float(m.min()) for m in means), max(float(m.max()) for m in means)
+    x, known = _beyond(nodes.brightness, at_nodes, first, last, line, belief[0])
+    fine = np.linspace(x[0], x[-1], _POINTS)
+    level = np.sqrt(np.interp(fine, x, known))
+    if not in_colour:
+        return Curve(fine[np.newaxis], level[np.newaxis], span)
+    return PlaceCurve(fine, level)
+
+
+def _beyond(
+    x: Array, variance: Array, first: float, last: float, line: Any, constant: float
+) -> tuple[Array, Array]:
+    """Continue variances beyond the outer nodes as the line goes on, as far as noise is no constant."""
+    ends = []
+    for at, k in ((first, 0), (last, -1)):
+        times = float(line(np.array(at)) / line(x[k]))
+        times = float(np.clip(times, 1 / _MOST_LEVEL**2, _MOST_LEVEL**2)) ** (1 - constant)
+        ends.append(variance[k] * times)
+    gap = 1e-6 * max(float(np.ptp(x)), 1e-30)
+    inside = (x > first + gap) & (x < last - gap)
+    inside &= np.concatenate([[True], np.diff(x) > gap])
+    points = np.concatenate([[first], x[inside], [max(last, first + gap)]])
+    return points, np.concatenate([ends[:1], variance[inside], ends[1:]])
+
+
+def _margin(coarse: Array, nodes: Nodes) -> Array | None:
+    """Return how many times its level the denoiser is told, for each channel: fitted by its regret."""
+    fitted = load_weights().get("margin")
+    if fitted is None:
+        return None
+    numbers = fitted[[0] if len(coarse) == 1 else [1, 2, 2]]  # of grey; of luminance and colours
+    return 2.0 ** (coarse * (numbers @ [1.0, nodes.said, nodes.texture]))
+
+
+def confidence(nodes: Nodes) -> float:
+    """Return how likely the result lies within half a decibel of that with the true noise: calibrated."""
+    fitted = load_weights().get("confidence")
+    if fitted is None:
+        return float(np.exp(-nodes.said))
+    return float(1 / (1 + np.exp(-(fitted[0] + fitted[1] * np.log2(nodes.said)))))
+
+
+def _finding(nodes: Nodes, spectrum: Array, coarse_channels: Array) -> Finding:
+    """Say what noise was found, in words."""
+    reasons = []
+    dark, bright = np.sqrt(nodes.variance[[0, -1]])
+    times = bright / max(dark, 1e-30)
+    if times > 1.3:
+        reasons.append(
+            f"it is {times:.1f} times stronger in the brightest than in the darkest parts"
+        )
+    elif times < 1 / 1.3:
+        reasons.append(
+            f"it is {1 / max(times, 1e-2):.1f} times stronger in the darkest than in the brightest parts"
+        )
+    coarse = float(np.median(coarse_channels))
+    if coarse > 0.3:
+        reasons.append(
+            f"it is coarse: fine detail has {1 - coarse:.0%} of the energy that middling detail has"
+        )
+    if len(spectrum) == 3:
+        rms = np.sqrt(spectrum.mean(axis=(1, 2)))
+        reasons.append(f"colour has {rms[1:].mean() / rms[0]:.2f} times the noise of luminance")
+    if not reasons:
+        reasons.append("it is the same at all frequencies and at all brightnesses")
+    more = nodes.level * (2.0 ** (2 * nodes.said) - 1)  # at two deviations
+    return Finding(confidence(nodes), tuple(reasons), float(more))
+
+
+def _side_by_side(models: list[NoiseModel]) -> NoiseModel:
+    """Return the model of channels that each have noise of their own."""
+    findings = [model.finding for model in models if model.finding is not None]
+    finding = min(findings, key=lambda each: each.confidence) if findings else None
+    spectra = [model.spectrum for model in models]
+    spectrum = None
+    margin = None
+    if any(own is not None for own in spectra):
+        flat = np.ones((1, SIDE, SIDE))
+        spectrum = np.concatenate([flat if own is None else own for own in spectra])
+        ones = np.ones(1)
+        margin = np.concatenate([ones if m.margin is None else m.margin for m in models])
+    levels = [model.level for model in models]
+    if all(isinstance(level, Constant) for level in levels):
+        values = np.array([level.typical for level in levels])
+        return NoiseModel(Constant(values), None, spectrum, margin, finding=finding)
+    curves = [level if isinstance(level, Curve) else _flat_curve(level.typical) for level in levels]
+    together = Curve(
+        np.concatenate([c.brightness for c in curves]),
+        np.concatenate([c.level for c in curves]),
+        np.concatenate([c.span for c in curves]),
+    )
+    return NoiseModel(together, None, spectrum, margin, finding=finding)
+
+
+def _flat_curve(level: float) -> Curve:
+    ends = np.linspace(-1.0, 1.0, _POINTS) * 1e3 * max(level, 1e-12)
+    return Curve(
+        ends[np.newaxis], np.full((1, _POINTS), max(level, 1e-12)), np.array([[-np.inf, np.inf]])
+    )
+
+
+def _windows(
+    picture: Picture, first: Picture, n_pictures: int
+) -> Iterable[tuple[Float, Array | None]]:
+    """Return planes (y, x, channels) and their valid pixels: all, or windows of a large picture."""
+    noisy = picture.noisy
+    if picture is not first:
+        scale = np.float32(picture.scale / first.scale)
+        noisy = noisy * scale + np.float32((picture.offset - first.offset) / first.scale)
+    slices = noisy.reshape(-1, *noisy.shape[-3:])
+    valid = None
+    if picture.mask is not None or picture.constant is not None:
+        without = [mask for mask in (picture.mask, picture.constant) if mask is not None]
+        valid = ~np.logical_or.reduce(without).reshape(slices.shape[:-1])
+    chosen = range(0, len(slices), -(-len(slices) // _MAX_SLICES))
+    height, width = slices.shape[1:3]
+    number = len(chosen) * n_pictures
+    side = max(int((_LARGEST / 16 / number) ** 0.5), 4 * SIDE)
+    if number * height * width <= _LARGEST:
+        side = max(height, width)
+    for z in chosen:
+        for y in _starts(height, side):
+            for x in _starts(width, side):
+                box = z, slice(y, y + side), slice(x, x + side)
+                yield slices[box], None if valid is None else valid[box]
+
+
+def _starts(size: int, side: int) -> list[int]:
+    """Return where windows begin: one that holds all, or four spread evenly."""
+    if size <= side:
+        return [0]
+    return [round(at) for at in np.linspace(0, size - side, 4)]

@@ -1,0 +1,327 @@
+"""The level of noise against brightness, and how pixels are divided or bent by it: to variance 1.
+
+Three laws: a constant, that of photons, and a curve.  Each is undone without bias: what the
+denoiser returns is the mean of stabilised pixels, and the pixel is sought whose stabilised noise
+has this mean.
+
+References
+----------
+M. Makitalo, A. Foi, "Optimal inversion of the generalized Anscombe transformation for Poisson-Gaussian
+noise", IEEE Trans. Image Processing 22 (2013), doi:10.1109/TIP.2012.2202675.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+import scipy.ndimage
+import scipy.special
+
+from ..core.image import Array, Float
+
+_TABLE_END = (
+    400.0  # counts up to which the inverse of photon noise is a table; its expansion serves above
+)
+_PLACE = 4.0  # pixels: deviation of the window in which the brightness of a place is measured
+_N_QUANTILES = 128  # of the noise around a clean pixel: a mean to a hundredth of its spread
+
+
+class Level(Protocol):
+    """Standard deviation of noise against brightness."""
+
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Whether it can be the level of (*spatial, channels)."""
+
+    def in_units(self, offset: float, scale: float) -> Level:
+        """Return the level of pixels (image - offset) / scale."""
+
+    def bind(self, noisy: Float) -> Level:
+        """Return the level for one picture, which ``undo`` is not shown."""
+
+    def stabilise(self, noisy: Float) -> Float:
+        """Give the noise of (*spatial, channels) the variance 1."""
+
+    def undo(self, stabilised: Float) -> Float:
+        """Return the pixels whose stabilised noise has these means."""
+
+    def at(self, pixels: Array) -> list[Array]:
+        """Return the standard deviation of each channel at pixel values."""
+
+    @property
+    def typical(self) -> float:
+        """Root mean square over what is known of the picture."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """One level; or one for each channel, (channels,); or one for each pixel, (*spatial, 1)."""
+
+    values: Array
+
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Whether it can be the level of (*spatial, channels)."""
+        return self.values.shape in ((), (shape[-1],), (*shape[:-1], 1))
+
+    def in_units(self, offset: float, scale: float) -> Constant:
+        """Return the level of pixels (image - offset) / scale."""
+        return Constant(self.values / scale)
+
+    def bind(self, noisy: Float) -> Constant:
+        """Return the level itself."""
+        return self
+
+    def stabilise(self, noisy: Float) -> Float:
+        """Divide by the level."""
+        return (noisy / self.values).astype(np.float32)
+
+    def undo(self, stabilised: Float) -> Float:
+        """Multiply by it."""
+        return (stabilised * self.values).astype(np.float32)
+
+    def at(self, pixels: Array) -> list[Array]:
+        """Return the standard deviation of each channel at pixel values."""
+        levels = self.values.ravel() if self.values.ndim < 2 else [self.values.mean()]
+        return [np.full(np.shape(pixels), float(level)) for level in levels]
+
+    @property
+    def typical(self) -> float:
+        """Root mean square."""
+        return float(np.sqrt(np.mean(np.square(self.values, dtype=np.float64))))
+
+
+@dataclass(frozen=True)
+class Photons:
+    """Photon noise: variance gain * x + offset, x the clean pixel, each for every channel.
+
+    ``black`` is the pixel without light: y = black + gain * Poisson + Gaussian.  If not given it is
+    0, or where the variance is 0 if that is above.  A sensor with read noise s has offset s^2 -
+    gain * black.
+    """
+
+    gain: tuple[float, ...]
+    offset: tuple[float, ...]
+    black: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        lines = list(zip(self.gain, self.offset, strict=True))
+        if not all(0.0 < a < np.inf and np.isfinite(b) for a, b in lines):
+            raise ValueError(
+                f"gain must be positive and finite, got {self.gain} with offset {self.offset}; "
+                "without gain the noise is Gaussian: give sigma"
+            )
+        black = tuple(
+            max(m, -b / a)
+            for (a, b), m in zip(lines, self.black or (0.0,) * len(lines), strict=True)
+        )
+        object.__setattr__(self, "black", black)
+
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Whether it can be the level of (*spatial, channels)."""
+        return len(self.gain) == shape[-1]
+
+    def in_units(self, offset: float, scale: float) -> Photons:
+        """Return the level of pixels (image - offset) / scale."""
+        moved = zip(self.gain, self.offset, strict=True)
+        return Photons(
+            tuple(a / scale for a in self.gain),
+            tuple((a * offset + b) / scale**2 for a, b in moved),
+            tuple((m - offset) / scale for m in self.black),
+        )
+
+    def bind(self, noisy: Float) -> Photons:
+        """Return the level itself."""
+        return self
+
+    def stabilise(self, noisy: Float) -> Float:
+        """Apply the generalised Anscombe transform: 2 sqrt(y/a + 3/8 + b/a^2), the root cut at zero."""
+        a, b = np.array(self.gain, np.float32), np.array(self.offset, np.float32)
+        root = np.maximum(noisy / a + (np.float32(0.375) + b / a**2), 0)
+        return 2 * np.sqrt(root)
+
+    def undo(self, stabilised: Float) -> Float:
+        """Undo it without bias: the signal whose transform has this mean."""
+        planes = np.moveaxis(stabilised, -1, 0)
+        channels = zip(self.gain, self.offset, self.black, planes, strict=True)
+        restored = [
+            black + gain * _photons(plane, max(gain * black + offset, 0.0) / gain**2)
+            for gain, offset, black, plane in channels
+        ]
+        return np.stack(restored, axis=-1).astype(np.float32)
+
+    def at(self, pixels: Array) -> list[Array]:
+        """Return the standard deviation of each channel at pixel values."""
+        lines = zip(self.gain, self.offset, strict=True)
+        return [np.sqrt(np.maximum(gain * pixels + offset, 0.0)) for gain, offset in lines]
+
+    @property
+    def typical(self) -> float:
+        """Standard deviation at one photon above black, where nothing is known of the picture."""
+        lines = zip(self.gain, self.offset, self.black, strict=True)
+        return float(np.sqrt(np.mean([max(a * (m + a) + b, 0.0) for a, b, m in lines])))
+
+
+def _photons(stabilised: Array, read: float) -> Array:
+    """Return E^-1, the photons whose transform has this mean: a table, its expansion beyond.
+
+    ``read`` is the variance of the read noise in photons squared.
+    """
+    counts, means = _expected_root(float(f"{read:.6g}"))
+    table = np.interp(stabilised, means, counts)
+    d = np.maximum(stabilised, 1.0)
+    root = np.sqrt(1.5)
+    expansion = d**2 / 4 + root / (4 * d) - 11 / (8 * d**2) + 5 * root / (8 * d**3) - 0.125 - read
+    return np.where(stabilised < means[-1], table, expansion)
+
+
+@lru_cache(maxsize=16)
+def _expected_root(read: float) -> tuple[Array, Array]:
+    """Tabulate E[2 sqrt(max(p + n + 3/8 + read, 0))] over counts, p Poisson, n N(0, read)."""
+    counts = np.concatenate([[0.0], np.geomspace(1e-3, _TABLE_END, 400)])
+    photons = np.arange(int(_TABLE_END + 12 * np.sqrt(_TABLE_END)))
+    log_pmf = scipy.special.xlogy(photons, counts[:, None]) - counts[:, None]
+    pmf = np.exp(log_pmf - scipy.special.gammaln(photons + 1))
+    nodes, weights = np.polynomial.hermite_e.hermegauss(21)
+    spread = np.sqrt(read) * nodes[:, None]
+    roots = 2 * np.sqrt(np.maximum(photons + spread + 0.375 + read, 0.0))
+    return counts, pmf @ (weights @ roots / weights.sum())
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A level that follows the brightness of each pixel, channel by channel.
+
+    Pixels are bent by the integral of one over the level, so that their noise has variance 1.
+
+    Attributes
+    ----------
+    brightness : ndarray (channels, n), ascending
+    level : ndarray (channels, n), positive
+    span : ndarray (channels, 2)
+        The least and the largest pixel.
+    """
+
+    brightness: Array
+    level: Array
+    span: Array
+
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Whether it can be the level of (*spatial, channels)."""
+        return len(self.brightness) == shape[-1]
+
+    def in_units(self, offset: float, scale: float) -> Curve:
+        """Return the level of pixels (image - offset) / scale."""
+        return Curve(
+            (self.brightness - offset) / scale, self.level / scale, (self.span - offset) / scale
+        )
+
+    def bind(self, noisy: Float) -> Curve:
+        """Return the level itself."""
+        return self
+
+    def stabilise(self, noisy: Float) -> Float:
+        """Bend pixels."""
+        bent = [np.interp(noisy[..., c], x, f) for c, (x, f, _) in enumerate(self._tables())]
+        return np.stack(bent, axis=-1).astype(np.float32)
+
+    def undo(self, stabilised: Float) -> Float:
+        """Return the pixels whose bent noise has these means."""
+        found = [
+            np.clip(np.interp(stabilised[..., c], mean, x), *self.span[c])
+            for c, (x, _, mean) in enumerate(self._tables())
+        ]
+        return np.stack(found, axis=-1).astype(np.float32)
+
+    def at(self, pixels: Array) -> list[Array]:
+        """Return the standard deviation of each channel at pixel values."""
+        return [np.interp(pixels, x, s) for x, s in zip(self.brightness, self.level, strict=True)]
+
+    @property
+    def typical(self) -> float:
+        """Root mean square over the curve."""
+        return float(np.sqrt(np.mean(np.square(self.level))))
+
+    def _tables(self) -> list[tuple[Array, Array, Array]]:
+        """Return pixels, what they are bent to, and the mean of bent noise around them, by channel."""
+        return [
+            _bend(x.astype(np.float64), s.astype(np.float64), float(low))
+            for x, s, (low, _) in zip(self.brightness, self.level, self.span, strict=True)
+        ]
+
+
+def _bend(x: Array, s: Array, darkest: float) -> tuple[Array, Array, Array]:
+    """Return pixels, what they are bent to, and the mean of bent noise around these pixels.
+
+    The slope is one over the level; as in Anscombe's transform, which this is where the variance v follows
+    a line, that of v + 3/8 v'^2, which counts where there are few photons.  Noise is taken as a Poisson
+    law above the darkest pixel, of as many counts as its level says: skewed where there is little light.
+    """
+    reach = 6 * max(s[0], s[-1]) + float(np.ptp(x))
+    x = np.concatenate([[x[0] - reach], x, [x[-1] + reach]])
+    s = np.concatenate([s[:1], s, s[-1:]])
+    growth = np.maximum(np.gradient(s**2, x), 0.0)
+    slope = 1 / np.sqrt(s**2 + 0.375 * growth**2)
+    bent = np.concatenate([[0.0], np.cumsum(np.diff(x) * (slope[1:] + slope[:-1]) / 2)])
+    above = np.maximum(x - darkest, 1e-3 * s)
+    shares = (np.arange(_N_QUANTILES) + 0.5) / _N_QUANTILES
+    mean_count = (above / s) ** 2
+    counts = np.ceil(np.nan_to_num(scipy.special.pdtrik(shares, mean_count[:, None])))
+    mean = np.interp(darkest + counts * (s**2 / above)[:, None], x, bent).mean(axis=1)
+    return x, bent, np.maximum.accumulate(mean + 1e-9 * np.arange(len(mean)))
+
+
+@dataclass(frozen=True)
+class PlaceCurve:
+    """A level that follows the brightness of a place: the mean of the channels in a window of some pixels.
+
+    For noise that pixels and channels share, as that of cameras: it comes from around a pixel, not
+    from the pixel.
+
+    Attributes
+    ----------
+    brightness : ndarray (n,), ascending
+    level : ndarray (n,), positive
+    bound : ndarray (*spatial, 1) or None
+        The level at each pixel of the picture that it was bound to.
+    """
+
+    brightness: Array
+    level: Array
+    bound: Float | None = field(default=None, compare=False, repr=False)
+
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Whether it can be the level of (*spatial, channels): always."""
+        return True
+
+    def in_units(self, offset: float, scale: float) -> PlaceCurve:
+        """Return the level of pixels (image - offset) / scale."""
+        return PlaceCurve((self.brightness - offset) / scale, self.level / scale)
+
+    def bind(self, noisy: Float) -> PlaceCurve:
+        """Return the curve with its level at each pixel of (*spatial, channels)."""
+        brightness = noisy.mean(axis=-1)
+        window = (0.0,) * (brightness.ndim - 2) + (_PLACE, _PLACE)
+        smooth = scipy.ndimage.gaussian_filter(brightness, window, truncate=3.0)
+        at = np.interp(smooth, self.brightness, self.level).astype(np.float32)
+        return replace(self, bound=at[..., np.newaxis])
+
+    def stabilise(self, noisy: Float) -> Float:
+        """Divide by the level."""
+        assert self.bound is not None
+        return noisy / self.bound
+
+    def undo(self, stabilised: Float) -> Float:
+        """Multiply by it."""
+        assert self.bound is not None
+        return stabilised * self.bound
+
+    def at(self, pixels: Array) -> list[Array]:
+        """Return the standard deviation at pixel values."""
+        return [np.interp(pixels, self.brightness, self.level)]
+
+    @property
+    def typical(self) -> float:
+        """Root mean square over the curve."""
+        return float(np.sqrt(np.mean(np.square(self.level))))
