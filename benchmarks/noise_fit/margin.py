@@ -132,7 +132,8 @@ def _errors(noisy, clean, noise, step, weights):
     spectrum = models[2].spectrum
     if spectrum is not None:
         coarse[: len(spectrum)] = coarse_shares(spectrum)
-    return coarse, (nodes.said, nodes.texture), nodes.level, np.array(errors), noisy.shape[-1]
+    known = nodes.said, nodes.texture, nodes.colour
+    return coarse, known, nodes.level, np.array(errors), noisy.shape[-1]
 
 
 def _with_margin(nodes, noisy, margin, step):
@@ -177,7 +178,7 @@ def fit_numbers(rows: list) -> dict[str, np.ndarray]:
         return 10 * np.log10(total) - best
 
     def told(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        grey, luma, chroma = numbers.reshape(3, 3)
+        grey, luma, chroma = numbers.reshape(3, 4)
         first = np.where(channels == 1, x @ grey, x @ luma)
         return coarse[:, 0] * first, coarse[:, 1:].mean(axis=1) * (x @ chroma)
 
@@ -186,7 +187,7 @@ def fit_numbers(rows: list) -> dict[str, np.ndarray]:
         return float(mean + 0.01 * np.square(numbers).sum())
 
     weight = np.array([_weight(row[0]) for row in rows])
-    start = np.array([0.0, 0.0, 0.0, 0.2, 0.0, 0.0, 0.3, 0.0, 0.0])
+    start = np.array([[0.1, 0.0, 0.0, 0.0], [0.2, 0.0, 0.0, 0.0], [0.3, 0.0, 0.0, 0.0]]).ravel()
     numbers = scipy.optimize.minimize(
         loss, start, method="Nelder-Mead", options={"maxiter": 6000, "maxfev": 6000}
     ).x
@@ -224,4 +225,4 @@ def fit_numbers(rows: list) -> dict[str, np.ndarray]:
             print(
                 f"  said {low:.1f} to {high:.1f}: {own.sum():4d} pictures, close {close[own].mean():.2f}"
             )
-    return {"margin": numbers.reshape(3, 3), "confidence": confidence}
+    return {"margin": numbers.reshape(3, 4), "confidence": confidence}

@@ -125,6 +125,18 @@ class Nodes:
         return float(np.sqrt(self.share @ self.variance))
 
     @property
+    def colour(self) -> float:
+        """How much stronger the noise of colours is than that of luminance, at middle frequencies: log2."""
+        energy = (self.share @ self.energy.reshape(len(self.share), -1)).reshape(
+            self.energy.shape[1:]
+        )
+        middle = energy[:, 3:5].mean(axis=1)
+        if len(middle) == 1:
+            return 0.0
+        ratio = float(middle[1:].mean() / max(float(middle[0]), 1e-30))
+        return float(np.clip(np.log2(max(ratio, 1e-30)) / 2, -3.0, 2.0))
+
+    @property
     def said(self) -> float:
         """Mean said deviation of log2 of the level: nodes count by their noise."""
         weight = self.share * self.variance + 1e-30
@@ -238,7 +250,7 @@ def _margin(coarse: Array, nodes: Nodes) -> Array | None:
     if fitted is None:
         return None
     numbers = fitted[[0] if len(coarse) == 1 else [1, 2, 2]]  # of grey; of luminance and colours
-    return 2.0 ** (coarse * (numbers @ [1.0, nodes.said, nodes.texture]))
+    return 2.0 ** (coarse * (numbers @ [1.0, nodes.said, nodes.texture, nodes.colour]))
 
 
 def confidence(nodes: Nodes) -> float:
