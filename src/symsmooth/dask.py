@@ -21,6 +21,7 @@ from .core.options import make_rng
 from .methods import METHODS, Method, method_of
 from .noise import Noise, resolve
 from .noise.resolve import check_one_noise
+from .noise.specks import without_specks
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,15 @@ class BlockTask:
 
     def survey(self, sample: Array, mask: Array | None = None) -> GlobalStats:
         """Find out what holds for the whole."""
-        picture = open_image(sample, self.channel_axis, mask)
+        channels = self.options.get("channels", "auto")
+        picture = open_image(sample, self.channel_axis, mask, channels)
         if not self.method.removes_noise:
             return GlobalStats(None, picture)
         kind = self.options.get("noise", "auto")
         white_only = not self.method.takes_noise
-        return GlobalStats(resolve(picture, self.sigma, kind, white_only=white_only), picture)
+        specks: Any = self.options.get("specks", "auto") if "specks" in self.method.options else "keep"
+        looked_at = without_specks(picture, specks)
+        return GlobalStats(resolve(looked_at, self.sigma, kind, white_only=white_only), picture)
 
     def apply(
         self, stats: GlobalStats, pixels: Array, start: Sequence[int], mask: Array | None = None,

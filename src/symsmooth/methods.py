@@ -185,7 +185,7 @@ def _registry(*methods: Method) -> Mapping[str, Method]:
 
 
 METHODS: Mapping[str, Method] = _registry(
-    Method("denoise", denoise, fit_denoise, reports_if_used=("tone",)),
+    Method("denoise", denoise, fit_denoise, reports_if_used=("tone", "n_specks")),
     Method("gaussian", denoise_gaussian, halo=filters.gaussian_halo),
     Method("bilateral", denoise_bilateral, halo=filters.bilateral_halo),
     Method("nlm", denoise_nlm, halo=filters.nlm_halo),

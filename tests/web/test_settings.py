@@ -79,5 +79,6 @@ def test_settings_become_what_the_command_line_says() -> None:
         "quality": "balanced", "chroma_strength": 0, "grain": 0.25
     }  # fmt: skip
     assert job(method="gaussian", chroma_strength=2.0, grain=0.5).options == {}  # it has no such
-    assert job(channels="apart").channel_axis is None
+    assert job(channels="apart").options["channels"] == "apart"
+    assert "channels" not in job(method="bm3d", channels="apart").options
     assert job(third="time").third == "time"

@@ -78,6 +78,17 @@ class DenoiseJob:
         return resolve(image, self.sigma, asked, region=self.noise_region, white_only=white_only)
 
     @property
+    def channels(self) -> Any:
+        """Which channels are denoised together, if that was said."""
+        return self.options.get("channels", "auto")
+
+    @property
+    def specks(self) -> Any:
+        """Whether specks are replaced; other methods keep them."""
+        default = "auto" if "specks" in self.method.options else "keep"
+        return self.options.get("specks", default)
+
+    @property
     def chosen(self) -> dict[str, object]:
         """What the user chose, without the noise, which is described separately."""
         chosen = {name: value for name, value in self.options.items() if name != "noise"}
@@ -99,7 +110,7 @@ class Outcome:
     warnings: Sequence[JobWarning]
     seconds: float
     check: Check | None = None  # of what was removed
-    channels: str = ""  # which hold something of their own, if not all do
+    channels: str = ""  # what was found out about them
 
     def as_line(self, verbose: bool = False) -> str:
         """Return a summary on one line."""
@@ -219,7 +230,7 @@ class _Done:
     warnings: Sequence[JobWarning]
     removed: float  # root mean square of the change
     check: Check | None
-    channels: str = ""  # which hold something of their own, if not all do
+    channels: str = ""  # what was found out about them
 
 
 def _denoise_image(
@@ -237,7 +248,7 @@ def _denoise_image(
         return _Done(replace(made, pixels=pixels), None, {}, [], 0.0, None)
     report(0.0, "noise")
     middle = _middle_piece(image, stack)
-    estimator = noise_estimator(image, stack, middle)
+    estimator = noise_estimator(image, stack, middle, job.channels, job.specks)
     model = job.find_noise(estimator)
     work = working_dtype(image.pixels.dtype, job.dtype)
     denoised = np.empty(image.pixels.shape, work)
@@ -260,12 +271,20 @@ def _denoise_image(
         noise = describe_noise(job, model, image.pixels[middle], span)
         warnings += find_warnings(noise, image.pixels, span, removed, job.sigma)
         check = check_result(estimator.picture, denoised[middle], model)
-        counted = estimator.picture.counted
-        channels = "" if counted is None else counted.words
+        channels = _channel_words(estimator.picture)
     like = written_like(image, job.dtype)
     made = replace(like, pixels=rounded(denoised, like.pixels.dtype))
     own = learned if n_pieces == 1 else {}
     return _Done(made, noise, own, warnings, removed, check, channels)
+
+
+def _channel_words(picture: Picture) -> str:
+    """Say which channels hold something of their own, and which show different things, if not all do."""
+    words = [] if picture.counted is None else [picture.counted.words]
+    if len(picture.groups) > 1:
+        number = len(picture.groups)
+        words.append(f"its channels show {number} different things and are denoised apart")
+    return ", ".join(words)
 
 
 def no_progress(fraction: float, what: str) -> None:
@@ -367,15 +386,26 @@ def describe_size(image: ImageFile, stack: Stack) -> str:
     return f"{size} {dtype}{channels}{cut}"
 
 
-def noise_estimator(image: ImageFile, stack: Stack, middle: Index | None = None) -> NoiseEstimator:
+def noise_estimator(
+    image: ImageFile,
+    stack: Stack,
+    middle: Index | None = None,
+    channels: Any = "auto",
+    specks: Any = "auto",
+) -> NoiseEstimator:
     """Return what measures the noise of an image: that of the middle slice, the level that of several."""
     import numpy as np
 
     from ..core.image import open_image
     from ..noise import NoiseEstimator
+    from ..noise.specks import without_specks
 
     middle = middle or _middle_piece(image, stack)
     n_pieces = len(stack.pieces)
+
+    def open_piece(index: Index) -> Picture:
+        opened = open_image(image.pixels[index], stack.channel_axis, None, channels)
+        return without_specks(opened, specks)
 
     def open_some(opened: Picture) -> Iterator[Picture]:
         step = max(n_pieces // _MAX_ESTIMATES, 1)
@@ -384,10 +414,10 @@ def noise_estimator(image: ImageFile, stack: Stack, middle: Index | None = None)
             if index == middle:
                 yield opened
             elif np.isfinite(piece).any():
-                yield open_image(piece, stack.channel_axis)
+                yield open_piece(index)
 
     return NoiseEstimator(
-        lambda: open_image(image.pixels[middle], stack.channel_axis),
+        lambda: open_piece(middle),
         open_some if n_pieces > 1 else None,
     )
 

@@ -53,6 +53,8 @@ def plain_parameters(parameters: Mapping[str, object]) -> list[str]:
     for name, value in parameters.items():
         if name == "hot_pixels":
             found.append(f"{value} hot pixel{'' if value == 1 else 's'} replaced")
+        elif name == "n_specks":
+            found.append(f"{value} specks replaced")
         elif name != "tone":
             found.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")
     return found

@@ -10,13 +10,14 @@ import numbers
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .alike import Channels, Groups, group_channels
 from .constant import constant_regions
 from .counted import Counted, count_channels
 from .fill import fill_missing
@@ -53,6 +54,8 @@ class Picture:
         What this is a piece of, or a sample of it.
     counted : Counted or None
         Which channels count, and what the others make of them; None if all do.
+    channels : {"auto", "together", "apart"} or Groups
+        Which of them are denoised together.
     """
 
     original: Array
@@ -64,6 +67,30 @@ class Picture:
     wrap: Callable[[Array], Any] = np.asarray
     whole: Picture | None = None
     counted: Counted | None = None
+    channels: Channels | Groups = "auto"
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The channels that are denoised together: as was said, else those that show the same things."""
+        n_channels = self.noisy.shape[-1]
+        if self.channels == "together":
+            return (tuple(range(n_channels)),)
+        if self.channels == "apart":
+            return tuple((c,) for c in range(n_channels))
+        if self.channels != "auto":
+            return self.channels
+        return group_channels(self.noisy) if self.whole is None else self.whole.groups
+
+    def only(self, group: tuple[int, ...]) -> Picture:
+        """Return the picture with some of its channels."""
+        whole = None if self.whole is None else self.whole.only(group)
+        noisy = np.ascontiguousarray(self.noisy[..., list(group)])
+        return replace(self, noisy=noisy, whole=whole, channels="together")
+
+    def with_missing(self, missing: NDArray[np.bool_]) -> Picture:
+        """Return the picture with more missing pixels, (*spatial), filled from around them."""
+        both = missing if self.mask is None else self.mask | missing
+        return replace(self, noisy=fill_missing(self.noisy, both), mask=both)
 
     @property
     def scene(self) -> Picture:
@@ -172,7 +199,10 @@ def add_change(pixels: Array, change: Array) -> Array:
 
 
 def open_image(
-    image: ArrayLike, channel_axis: ChannelAxis = "auto", mask: ArrayLike | None = None
+    image: ArrayLike,
+    channel_axis: ChannelAxis = "auto",
+    mask: ArrayLike | None = None,
+    channels: Channels = "auto",
 ) -> Picture:
     """Validate an image and bring it to float32 ``(*spatial, channels)`` without units.
 
@@ -186,6 +216,8 @@ def open_image(
         The axis of the channels; None if there is none; see :func:`find_channel_axis` for "auto".
     mask : array_like of bool or None
         Spatial shape; True where a pixel is missing.
+    channels : {"auto", "together", "apart"}
+        Which channels are denoised together; "auto": those that show the same things.
     """
     if isinstance(image, (str, os.PathLike)):
         raise TypeError(
@@ -212,7 +244,7 @@ def open_image(
     noisy = np.ascontiguousarray(noisy, dtype=np.float32)
     if missing is not None:
         noisy = fill_missing(noisy, missing)
-    return Picture(pixels, noisy, missing, offset, scale, axis, wrap, whole, counted)
+    return Picture(pixels, noisy, missing, offset, scale, axis, wrap, whole, counted, channels)
 
 
 def unwrap(image: Any) -> tuple[Any, Callable[[Array], Any]]:

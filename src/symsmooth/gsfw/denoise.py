@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.alike import Channels, Groups
 from ..core.channels import luminance
 from ..core.image import Array, ChannelAxis, Float, Picture, open_image
 from ..core.lazy import dask_aware
@@ -18,6 +19,7 @@ from ..core.parallel import Pool, Progress
 from ..noise import Noise, White, resolve
 from ..noise.clipping import correct_clipping
 from ..noise.resolve import NoiseName
+from ..noise.specks import Specks, without_specks
 from ..noise.tone import correct_tone
 from .blotches import remove_blotches
 from .presets import PRESETS, Quality, for_noise
@@ -42,6 +44,10 @@ class DenoiseResult:
         How much of the correction of tone bias was used, 0 to 1.
     n_bounded : int
         Pixels that would have changed by more than 8 times the noise, and were held there.
+    groups : tuple of tuple of int
+        The channels that were denoised together.
+    n_specks : int
+        Pixels that were replaced because no noise explains them.
     std : float32 ndarray
         Posterior standard deviation of the estimate at each pixel, in the image's units, at the strength
         for luminance and without grain.  Where noise is coarse the errors of neighbouring pixels are tied
@@ -52,6 +58,8 @@ class DenoiseResult:
     noise: Noise
     tone: float
     n_bounded: int
+    groups: Groups
+    n_specks: int
     _find_std: Callable[[], Float] = field(repr=False)
 
     @cached_property
@@ -72,6 +80,8 @@ def denoise(
     grain: float = 0.0,
     tone: Tone = "auto",
     channel_axis: ChannelAxis = "auto",
+    channels: Channels = "auto",
+    specks: Specks = "auto",
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
@@ -108,6 +118,14 @@ def denoise(
     channel_axis : int, None or "auto"
         Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
         says, else none.
+    channels : {"auto", "together", "apart"}
+        Which channels are denoised together.  Colours of a photograph show the same things, and help each
+        other; stains of a microscope show different things, and outlines of one must not appear in the
+        other.  "auto": those whose structures go together.
+    specks : {"auto", "keep", "remove"}
+        Whether single pixels that no noise explains (salt and pepper, dead and hot pixels, cosmic rays) are
+        replaced.  "auto": if they are many and nothing else can have made them; "remove": wherever they
+        are, but stars that light one pixel alone are taken for some.
     mask : array_like of bool or None
         True where a pixel is missing; non-finite pixels are missing too.
     rng : int, Generator or None
@@ -155,6 +173,8 @@ def denoise(
         grain=grain,
         tone=tone,
         channel_axis=channel_axis,
+        channels=channels,
+        specks=specks,
         mask=mask,
         rng=rng,
         workers=workers,
@@ -173,13 +193,20 @@ def fit_denoise(
     grain: float = 0.0,
     tone: Tone = "auto",
     channel_axis: ChannelAxis = "auto",
+    channels: Channels = "auto",
+    specks: Specks = "auto",
     mask: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> DenoiseResult:
     """Denoise as :func:`denoise` does (same parameters) and return what was found."""
-    picture = open_image(image, channel_axis, mask)
+    check_one_of("channels", channels, ("auto", "together", "apart"))
+    check_one_of("specks", specks, ("auto", "keep", "remove"))
+    opened = open_image(image, channel_axis, mask, channels)
+    picture = without_specks(opened, specks)
+    n_specks = 0 if picture is opened else _n_missing(picture) - _n_missing(opened)
+    picture = replace(picture, channels=picture.groups)  # once: it holds for pixels as they came
     luma, chroma = split_strength(strength, chroma_strength)
     check_share("grain", grain)
     check_one_of("tone", tone, ("auto", "srgb", "linear"))
@@ -202,7 +229,14 @@ def fit_denoise(
         denoised = denoised + np.float32(grain) * _removed_luminance(picture, denoised)
     find_std = partial(_std_in_units, picture, model, found.white, found.white_variance)
     n_bounded = max(found.n_bounded, other.n_bounded)
-    return DenoiseResult(picture.restore(denoised), found_noise, found.tone, n_bounded, find_std)
+    return DenoiseResult(
+        picture.restore(denoised), found_noise, found.tone, n_bounded, picture.groups, n_specks,
+        find_std,
+    )  # fmt: skip
+
+
+def _n_missing(picture: Picture) -> int:
+    return 0 if picture.mask is None else int(picture.mask.sum())
 
 
 @dataclass(frozen=True)
@@ -242,7 +276,7 @@ class _Task:
                 found = run_gsfw(_whiten(picture, own), strength, preset, self.rng, pool)
             white = found.image
             denoised = own.restore(white)
-            if denoised.shape[-1] == 3:
+            if denoised.shape[-1] == 3 and len(picture.groups) == 1:
                 denoised = remove_blotches(
                     picture, denoised, self.model, strength, preset, self.rng, pool
                 )
@@ -298,7 +332,8 @@ def _white_of(picture: Picture, tone: Tone) -> float | None:
         eight_bit, white = False, float(np.iinfo(dtype).max)
     if tone == "srgb":
         return white
-    return white if eight_bit and picture.noisy.shape[-1] == 3 else None
+    is_photograph = picture.noisy.shape[-1] == 3 and len(picture.groups) == 1
+    return white if eight_bit and is_photograph else None
 
 
 def _if_any(model: Noise, picture: Picture) -> Noise:
@@ -312,5 +347,6 @@ def _whiten(picture: Picture, model: Noise) -> Picture:
     """Return the picture that a model is bound to with white noise of variance 1, its whole likewise."""
     whole = picture.whole
     if whole is not None:
+        whole = replace(whole, channels=whole.groups)
         whole = _whiten(whole, model.bind(whole.noisy))
     return replace(picture, noisy=model.whiten(picture.noisy), whole=whole)

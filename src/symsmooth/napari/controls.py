@@ -37,7 +37,7 @@ _SHAPES = "Draw a rectangle on flat ground, at least 16 pixels a side, and keep 
 _STD = "Add a layer with the standard deviation of the result at each pixel."
 _AXIS = (
     "one by one: each plane by itself. volume: planes above and below help. "
-    "channels: they share their edges."
+    "channels: together where they show the same things."
 )
 
 

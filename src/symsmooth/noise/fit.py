@@ -51,7 +51,7 @@ def find_model(pictures: Sequence[Picture]) -> NoiseModel:
     )
     n_channels = first.noisy.shape[-1]
     with Pool(1):  # many small products: threads of the BLAS would only wait for each other
-        if n_channels in (1, 3):
+        if n_channels == 1 or (n_channels == 3 and len(first.groups) == 1):
             return _fit(planes, valid, first)
         own = [_fit([p[..., c : c + 1] for p in planes], valid, first) for c in range(n_channels)]
     return _side_by_side(own)

@@ -25,6 +25,7 @@ from .level import check_sigma, picture_sigma, question_units, sample_patches
 from .levels import Constant
 from .model import Noise, NoiseModel, Uneven, White, noise_of_ground, noise_of_sample
 from .rician import fit_rician
+from .specks import without_specks
 
 NoiseName = Literal["auto", "gaussian", "poisson-gaussian", "correlated", "rician"]
 NAMES = ("auto", "gaussian", "poisson-gaussian", "correlated", "rician")
@@ -71,7 +72,7 @@ def estimate_noise(
     >>> bool(abs(symsmooth.estimate_noise(noisy).sigma - 20.0) < 2.0)
     True
     """
-    picture = open_image(image, channel_axis, mask)
+    picture = without_specks(open_image(image, channel_axis, mask))
     check_name(noise)
     if region is not None and noise not in ("auto", "correlated"):
         raise ValueError(f"on flat ground noise is measured, not {noise}; leave out one of the two")

@@ -39,9 +39,9 @@ _REMEDIES: Mapping[Remedy, str] = {
 _CHOICES: Mapping[Remedy, str] = {"level": "white", "coarse": "coarse", "region": "box"}
 
 
-def read_file(path: Path, channels: str = "together") -> list[ImageFile]:
+def read_file(path: Path) -> list[ImageFile]:
     """Return the images of a file."""
-    return jobs.open_file(path, "auto" if channels == "together" else None)
+    return jobs.open_file(path, "auto")
 
 
 def check_memory(piece: Array) -> None:
@@ -95,9 +95,10 @@ def make_job(settings: Settings, level: float, workers: int | None) -> jobs.Deno
     if settings.grain and "grain" in method.options:
         options["grain"] = settings.grain
     region = settings.box if settings.noise == "box" else None
-    axis: jobs.ChannelAxis = "auto" if settings.channels == "together" else None
+    if settings.channels != "auto" and "channels" in method.options:
+        options["channels"] = settings.channels
     third: Any = settings.third
-    return jobs.DenoiseJob(method, options, sigma, axis, workers, _SEED, third, region)
+    return jobs.DenoiseJob(method, options, sigma, "auto", workers, _SEED, third, region)
 
 
 def find_noise(
@@ -114,7 +115,7 @@ def find_noise(
         model = resolve(marked, region=job.noise_region)
         job = replace(job, options={**job.options, "noise": model}, noise_region=None)
         return job, model
-    found = job.find_noise(jobs.noise_estimator(image, stack))
+    found = job.find_noise(jobs.noise_estimator(image, stack, None, job.channels, job.specks))
     assert found is not None  # every method of the page removes noise
     if job.method.takes_noise and job.sigma is None:
         job = replace(job, options={**job.options, "noise": found}, noise_region=None)

@@ -31,12 +31,12 @@ def denoise(
         return mosaics.denoise(path, given, folder, settings, workers, max_bytes, reporter)
     reporter.progress(0.0, "reading")
     with limit_decoded_size(max_bytes):
-        image = bridge.read_file(path, settings.channels)[0]
+        image = bridge.read_file(path)[0]
     stack = cut(image, settings.third)  # type: ignore[arg-type]
     job = bridge.make_job(settings, given["sigma"], workers)
     reporter.progress(0.02, "finding the noise")
     job_with_noise, model = bridge.find_noise(job, image, stack, given["at"])
-    if settings.channels == "together" and not stack.third:
+    if not stack.third:
         _denoise_part(image, job_with_noise, model, given, folder, reporter)
     ending = ".nii.gz" if path.name.lower().endswith(".nii.gz") else path.suffix
     target = folder / f"{path.name[: len(path.name) - len(ending)]}-denoised{ending}"

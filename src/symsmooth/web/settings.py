@@ -29,7 +29,7 @@ class Settings:
     chroma_strength: float | None = None  # for colour; None: as for luminance
     grain: float = 0.0  # share of the removed luminance noise that is put back
     third: str = "auto"  # as the file says, or one of THIRDS
-    channels: str = "together"  # or "apart"
+    channels: str = "auto"  # or "together", "apart"
 
     @classmethod
     def of(cls, given: object) -> Settings:
@@ -41,7 +41,7 @@ class Settings:
         _one_of("quality", read.quality, QUALITIES)
         _one_of("noise", read.noise, NOISES)
         _one_of("third", read.third, {"auto", *THIRDS})
-        _one_of("channels", read.channels, ("together", "apart"))
+        _one_of("channels", read.channels, ("auto", "together", "apart"))
         if read.noise not in ("auto", "white") and not BY_NAME[read.method].noise:
             title = BY_NAME[read.method].title
             raise SessionError(f"{title} knows white noise only; choose Auto or White.")

@@ -1,7 +1,7 @@
 // The settings: what can be chosen for the picture that is shown, and what was found in it.
 import { h } from "./dom.js";
 
-const START = { method: "denoise", quality: "balanced", noise: "auto", level: null, box: null, strength: 1, chroma_strength: null, grain: 0, third: "auto", channels: "together" };
+const START = { method: "denoise", quality: "balanced", noise: "auto", level: null, box: null, strength: 1, chroma_strength: null, grain: 0, third: "auto", channels: "auto" };
 const SMALLEST = 16; // pixels a side of a box
 
 export class Controls {
@@ -44,7 +44,7 @@ export class Controls {
     parts.taste = h("details", { id: "taste" }, h("summary", {}, "To taste"), parts.chroma, parts.grain,
       h("button", { type: "button", onclick: () => { this.set({ chroma_strength: null, grain: 0 }); this.acts.changed(); } }, "Reset"));
     parts.third = h("div");
-    parts.channels = this.#choice("channels", "Channels", { together: ["Together", "They share what they show: as a rule better."], apart: ["One by one", "Each as a picture of its own."] }, (channels) => this.set({ channels }));
+    parts.channels = this.#choice("channels", "Channels", { auto: ["Auto", "Together where they show the same things."], together: ["Together", "All help each other, as the colours of a photograph do."], apart: ["Apart", "Each by itself, as stains that show different things."] }, (channels) => this.set({ channels }));
     parts.start = h("button", { id: "go", class: "primary", type: "button", onclick: () => (this.mode === "compare" && !this.mosaic ? this.acts.compare([...this.methods]) : this.acts.start()) });
     parts.go = h("div", { class: "go" }, parts.start);
     parts.why = h("div", { id: "why" });
@@ -126,7 +126,7 @@ export class Controls {
   get given() {
     const { third, ...rest } = this.settings;
     const possible = this.picture?.info?.thirds ?? [];
-    if (!this.picture?.info?.apart) rest.channels = "together";
+    if (!(this.picture?.info?.channels > 1)) rest.channels = "auto";
     if (this.mosaic) Object.assign(rest, { method: START.method, noise: "auto", chroma_strength: null });
     return { ...rest, third: possible.includes(third) ? third : "auto" };
   }
@@ -166,7 +166,7 @@ export class Controls {
     for (const slider of [parts.strength, parts.chroma, parts.grain]) slider.update();
     parts.taste.hidden = !chosen.some((each) => each.strength);
     parts.chroma.hidden = mosaic || !(this.picture?.info?.channels > 1);
-    parts.channels.hidden = !this.picture?.info?.apart || comparing;
+    parts.channels.hidden = !(this.picture?.info?.channels > 1) || mosaic || settings.method !== START.method || comparing;
     parts.channels.update(settings.channels);
     const count = this.methods.size;
     parts.start.textContent = comparing ? `Compare ${count} method${count === 1 ? "" : "s"}` : this.#isDone ? "Denoise again" : "Denoise";

@@ -1,0 +1,188 @@
+"""Specks: single pixels that no noise explains, as salt and pepper, dead and hot pixels, cosmic rays.
+
+A speck lies far beyond its eight neighbours and lights none of them; a star, through any lens, does.
+How far is told by the middling deviation of pixels of the same brightness, which specks do not move.
+
+Single pixels that stand out are in clean pictures too (gravel, glitter, a catch light), so they are
+replaced unasked only where they are many and nothing else can have made them: where most have one of two
+values (salt and pepper; phones cut the noise of shadows at 0, so not if all are dark), or where grey pixels
+that are finer than 8 bits stand out on the dark side only, on calm ground as often as elsewhere (pepper;
+photons and stars stand out on the bright side).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from ..core.image import Array, Float, Picture
+
+Specks = Literal["auto", "keep", "remove"]
+
+_N_BINS = 12  # of brightness
+_FAR, _FARTHER = 4.5, 6.0  # deviations of a Gaussian; that of 1 of 150,000 pixels, and of none
+_NEAR = 2.5  # for pixels with a value that is known for a speck's
+_APART = 1.5  # times what neighbours lie apart, without the two outermost
+_LIT = 0.3  # of its height over the ground: at most one neighbour of a speck is higher
+_MANY_OF_ONE, _MANY_DARK = 0.0003, 0.004  # of the pixels
+_OFTEN = 4.0  # times as often as any other value
+_ONE_SIDED = 5.0  # times as many are dark as bright
+_CALM = 0.75  # as often on the calmer half of the ground: details of pictures are not there (at most .5)
+_FINE = 1 / 400  # of the range: steps of 8 bits are coarser
+_ROUNDS = 2  # the second finds specks beside specks
+_LOOKED_AT = 512  # pixels a side, in the middle, that are looked at first
+
+
+def without_specks(picture: Picture, specks: Specks = "auto") -> Picture:
+    """Return a picture whose specks are missing pixels: if they are asked for, or many and certain."""
+    if specks == "keep" or min(picture.spatial[-2:]) < 3:
+        return picture
+    found = find_specks(picture, asked=specks == "remove")
+    return picture if found is None else picture.with_missing(found)
+
+
+def find_specks(picture: Picture, *, asked: bool) -> Array | None:
+    """Return where specks are, (*spatial); None if there is none, or it may be detail."""
+    noisy = picture.noisy
+    slices = noisy.reshape(-1, *noisy.shape[-3:])
+    n_channels = noisy.shape[-1]
+    rules: list[_Rule] = [_any_speck] * n_channels
+    if not asked:
+        scene = picture.scene
+        sample = scene.noisy
+        middle = _middle(sample.reshape(-1, *sample.shape[-3:]))
+        extent = float(np.ptp(middle))
+        is_fine = n_channels == 1 and scene.step < _FINE * extent
+        chosen = [_choose(_Look.at(middle[..., c]), is_fine) for c in range(n_channels)]
+        if all(rule is None for rule in chosen):
+            return None
+        rules = [rule or _no_speck for rule in chosen]
+    found = np.zeros(slices.shape[:3], bool)
+    for z, pixels in enumerate(slices):
+        for c, rule in enumerate(rules):
+            found[z] |= _all_rounds(pixels[..., c], rule)
+    if picture.mask is not None:
+        found &= ~picture.mask.reshape(found.shape)
+    return found.reshape(picture.spatial) if found.any() else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """Pixels (y, x) beside their neighbours."""
+
+    pixels: Float
+    middle: Float  # the median of the eight neighbours
+    apart: Float  # how far these lie apart, without the two outermost
+    far: Float  # how far the pixel lies from the median, in deviations of its brightness
+    is_alone: Array
+
+    @classmethod
+    def at(cls, pixels: Float) -> _Look:
+        """Look at pixels."""
+        around, ground = _sorted_neighbours(pixels, 1), _median(_sorted_neighbours(pixels, 2))
+        middle, apart = _median(around), around[6] - around[1]
+        away = pixels - middle
+        size = np.abs(away)
+        level = _levels(middle, size)
+        far = np.divide(away, level, out=np.zeros_like(away), where=level > 0)
+        beside = np.where(away > 0, around[6] - ground, ground - around[1])
+        is_alone = (beside < _LIT * np.abs(pixels - ground)) & (size > _APART * apart)
+        is_cut = around[7] == pixels.max()  # noise on one side is cut off: the other is no speck's
+        return cls(pixels, middle, apart, far, is_alone & ~is_cut)
+
+
+def _sorted_neighbours(pixels: Float, step: int) -> Float:
+    """Return the eight pixels around each, some steps away, (8, y, x), ascending."""
+    height, width = pixels.shape
+    padded = np.pad(pixels, step, mode="symmetric")
+    starts = [(step * y, step * x) for y in range(3) for x in range(3) if (y, x) != (1, 1)]
+    around = np.stack([padded[y : y + height, x : x + width] for y, x in starts])
+    around.sort(axis=0)
+    return around
+
+
+def _median(around: Float) -> Float:
+    return (around[3] + around[4]) / 2
+
+
+def _levels(middle: Float, size: Float) -> Float:
+    """Return the deviation of pixels of the same brightness, were it Gaussian: by their median."""
+    edges = np.quantile(middle, np.linspace(0, 1, _N_BINS + 1)[1:-1])
+    number = np.searchsorted(edges, middle, side="right")
+    level = np.zeros(_N_BINS, np.float32)
+    for k in np.unique(number):
+        level[k] = np.median(size[number == k]) / 0.6745
+    return level[number]
+
+
+_Rule = Callable[[_Look], Array]  # returns which pixels are specks
+
+
+def _any_speck(look: _Look) -> Array:
+    return look.is_alone & (np.abs(look.far) > _FAR)
+
+
+def _no_speck(look: _Look) -> Array:
+    return np.zeros(look.pixels.shape, bool)
+
+
+def _dark_speck(look: _Look) -> Array:
+    return look.is_alone & (look.far < -_FAR)
+
+
+def _of_two_values(values: Array, look: _Look) -> Array:
+    beyond = np.abs(look.pixels - look.middle) > look.apart / 2
+    return np.isin(look.pixels, values) & beyond & (np.abs(look.far) > _NEAR)
+
+
+def _choose(look: _Look, is_fine: bool) -> _Rule | None:
+    """Return what is a speck here without any doubt; None if nothing is."""
+    ends = [_frequent_value(look, sign, _FARTHER) for sign in (-1, 1)]
+    if any(
+        end is not None for end in ends
+    ):  # of the other kind may be nearer, as in a dark picture
+        ends = [_frequent_value(look, sign, _NEAR) for sign in (-1, 1)]
+        if all(end is not None for end in ends):
+            return partial(_of_two_values, np.array(ends))
+    dark, bright = (_any_speck(look) & (sign * look.far > 0) for sign in (-1, 1))
+    if is_fine and dark.sum() > max(_MANY_DARK * dark.size, _ONE_SIDED * bright.sum()):
+        on_calm_ground = dark[look.apart < np.median(look.apart)].mean()
+        return _dark_speck if on_calm_ground > _CALM * dark.mean() else None
+    return None
+
+
+def _frequent_value(look: _Look, sign: int, far: float) -> float | None:
+    """Return the value that specks above (or below) their neighbours have most often, if one stands out."""
+    specks = look.is_alone & (sign * look.far > far)
+    if not specks.any():
+        return None
+    values, counts = np.unique(look.pixels[specks], return_counts=True)
+    top = int(counts.argmax())
+    n_next = int(np.delete(counts, top).max(initial=0))
+    is_frequent = counts[top] > max(_OFTEN * n_next, _MANY_OF_ONE * specks.size)
+    return float(values[top]) if is_frequent else None
+
+
+def _all_rounds(pixels: Float, rule: _Rule) -> Array:
+    """Return where specks are; those found give way to their neighbours, and others are seen."""
+    found, seen = np.zeros(pixels.shape, bool), pixels
+    for _ in range(_ROUNDS):
+        look = _Look.at(seen)
+        new = rule(look) & ~found
+        if not new.any():
+            break
+        found |= new
+        seen = np.where(new, look.middle, seen)
+    return found
+
+
+def _middle(slices: Float) -> Float:
+    """Return the middle of the middle slice, (y, x, channels)."""
+    plane = slices[len(slices) // 2]
+    starts = [max((size - _LOOKED_AT) // 2, 0) for size in plane.shape[:2]]
+    y, x = (slice(start, start + _LOOKED_AT) for start in starts)
+    return plane[y, x]
