@@ -50,7 +50,9 @@ class BlockTask:
             return GlobalStats(None, picture)
         kind = self.options.get("noise", "auto")
         white_only = not self.method.takes_noise
-        specks: Any = self.options.get("specks", "auto") if "specks" in self.method.options else "keep"
+        specks: Any = (
+            self.options.get("specks", "auto") if "specks" in self.method.options else "keep"
+        )
         looked_at = without_specks(picture, specks)
         return GlobalStats(resolve(looked_at, self.sigma, kind, white_only=white_only), picture)
 

@@ -39,7 +39,15 @@ def test_what_is_left_is_a_share_of_the_noise() -> None:
     for share in (0.2, 0.8):
         found = check_removed(noisy, SCENE + np.float32(share) * (noisy - SCENE), White(20.0))
         assert found.left == pytest.approx(share, abs=0.08)
+        assert found.fine == pytest.approx(20.0, rel=0.15)
     assert "is left" in str(found)
+
+
+def test_rounding_is_no_noise_that_is_left() -> None:
+    noisy = noisy_scene(1.5)
+    noisy, clean = np.rint(noisy), np.rint(scipy.ndimage.gaussian_filter(SCENE, (2.0, 2.0, 0.0)))
+    plain, fair = (check_removed(noisy, clean, White(1.5), step) for step in (0.0, 1.0))
+    assert fair.left < 0.6 * plain.left
 
 
 def test_noise_that_grows_is_looked_at_where_it_is_even() -> None:

@@ -138,6 +138,21 @@ def test_air_that_was_cut_out_is_not_taken_for_background() -> None:
     assert estimate_noise(noisy, noise="rician").sigma == pytest.approx(6.0, rel=0.2)
 
 
+@pytest.mark.parametrize("ghosts", [30.0, 60.0, 120.0])
+def test_ghosts_in_the_air_are_not_taken_for_noise(ghosts: float) -> None:
+    """As in echo-planar pictures: the air is full of faint copies that look like pure noise."""
+    yy, xx = np.mgrid[:128, :128]
+    rng = np.random.default_rng(0)
+    tissue = 1 + 2 * scipy.ndimage.gaussian_filter(rng.standard_normal((128, 128)), 6)
+    head = np.hypot(yy - 64, xx - 64) < 50
+    air = ghosts * np.hypot(*rng.standard_normal((2, 128, 128)))
+    noisy = np.where(head, magnitudes(1000 * head * tissue, 8.0), air)
+    model = estimate_noise(noisy, noise="rician")
+    assert model.sigma == pytest.approx(8.0, rel=0.2)
+    assert model.finding.confidence < 0.5
+    assert "ghosts" in model.finding.reasons[0]
+
+
 def test_negative_pixels_are_no_magnitudes() -> None:
     noisy = np.random.default_rng(0).normal(0, 1, (64, 64))
     with pytest.raises(ValueError, match=r"never negative.*noise='gaussian'"):

@@ -12,15 +12,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 Code = Literal[
-    "almost-nothing", "texture", "units", "unchanged", "clipped", "metadata", "rounding", "bilevel"
+    "almost-nothing", "noise-left", "texture", "units", "unchanged", "clipped", "metadata", "rounding",
+    "bilevel",
 ]  # fmt: skip
-Remedy = Literal["level", "coarse", "region", "floats"]
+Remedy = Literal["level", "coarse", "region", "this-region", "stronger", "floats"]
 
 # {value} is what goes with a remedy: a number, or where to write.
 COMMAND_LINE: Mapping[Remedy, str] = {
     "level": "give its level, such as --sigma {value}",
     "coarse": "--noise correlated",
     "region": "--noise-from X,Y,W,H",
+    "this-region": "--noise-from {value}",
+    "stronger": "--strength {value}",
     "floats": "write --dtype float32{value}",
 }
 _REMEDY = re.compile(rf"\{{({'|'.join(COMMAND_LINE)})\}}")

@@ -20,6 +20,7 @@ from .dtypes import (
 )
 from .errors import UsageError
 from .job_warnings import JobWarning
+from .noise_left import warn_of_noise_left
 from .noise_report import NoiseDescription, describe, find_warnings, value_range
 from .stages import plain_parameters, tone_decision
 
@@ -81,6 +82,11 @@ class DenoiseJob:
     def channels(self) -> Any:
         """Which channels are denoised together, if that was said."""
         return self.options.get("channels", "auto")
+
+    @property
+    def may_warn(self) -> bool:
+        """Whether noise was left to be found: then it may be found wrong."""
+        return self.method.takes_noise and self.sigma is None and self.noise_region is None
 
     @property
     def specks(self) -> Any:
@@ -272,10 +278,26 @@ def _denoise_image(
         warnings += find_warnings(noise, image.pixels, span, removed, job.sigma)
         check = check_result(estimator.picture, denoised[middle], model)
         channels = _channel_words(estimator.picture)
+        if job.may_warn:
+            warnings += warn_of_noise_left(
+                check, estimator.picture, model, span, _trial(job, stack)
+            )
     like = written_like(image, job.dtype)
     made = replace(like, pixels=rounded(denoised, like.pixels.dtype))
     own = learned if n_pieces == 1 else {}
     return _Done(made, noise, own, warnings, removed, check, channels)
+
+
+def _trial(job: DenoiseJob, stack: Stack) -> Any:
+    """Return what denoises a part as a job would, but fast, with other noise and another strength."""
+    options = {**job.options, "quality": "fast"}
+    axis = None if stack.channel_axis is None else -1
+
+    def denoise(pixels: Any, noise: Noise, strength: float) -> Any:
+        own = replace(job, options={**options, "strength": strength})
+        return apply(own, pixels, axis, noise, None)[0]
+
+    return denoise
 
 
 def _channel_words(picture: Picture) -> str:

@@ -332,8 +332,7 @@ def _white_of(picture: Picture, tone: Tone) -> float | None:
         eight_bit, white = False, float(np.iinfo(dtype).max)
     if tone == "srgb":
         return white
-    is_photograph = picture.noisy.shape[-1] == 3 and len(picture.groups) == 1
-    return white if eight_bit and is_photograph else None
+    return white if eight_bit and picture.noisy.shape[-1] == 3 else None
 
 
 def _if_any(model: Noise, picture: Picture) -> Noise:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..app.job_warnings import Remedy
 from ..app.noise_kinds import NOISE_KINDS
+from ..app.noise_left import warn_of_noise_left
 from ..app.noise_report import NoiseDescription, describe, find_warnings, value_range
 from ..app.stages import plain_stage
 from ..core.image import Array, Picture, open_image
@@ -18,6 +19,7 @@ from ..core.parallel import Progress, part_of, stop_when
 from ..gsfw.denoise import DenoiseResult, fit_denoise
 from ..gsfw.presets import Quality
 from ..noise import Noise, NoiseEstimator, resolve
+from ..noise.check import check_result
 from .layers import Region, Source
 
 NoiseChoice = Literal["automatic", "white", "photon", "coarse", "Rician", "from a rectangle"]
@@ -30,6 +32,8 @@ _REMEDIES: Mapping[Remedy, str] = {
     "level": "choose the noise “white” with a level such as {value}",
     "coarse": "the noise “coarse”",
     "region": "“from a rectangle”",
+    "this-region": "“from a rectangle” at {value} (x, y, width, height)",
+    "stronger": "strength {value}",
 }
 
 
@@ -187,7 +191,7 @@ def denoise_pieces(source: Source, settings: Settings, watch: Watch, model: Nois
     dtype = np.dtype(source.pixels.dtype).newbyteorder("=")
     image = np.empty(source.pixels.shape, dtype)
     std = np.zeros(source.pixels.shape, np.float32) if settings.with_std else None
-    squares, pixels = 0.0, None
+    squares, pixels, denoised = 0.0, None, None
     for number, index in enumerate(stack):
         piece = source.load(index)
         image[index] = piece
@@ -201,10 +205,16 @@ def denoise_pieces(source: Source, settings: Settings, watch: Watch, model: Nois
             _colours(source, std[index])[...] = found.std
         squares += _squared_change(colours, found.image)
         if pixels is None or number <= len(stack) // 2:
-            pixels = colours
-    if pixels is None:
+            pixels, denoised = colours, found.image
+    if pixels is None or denoised is None:
         raise ValueError("the layer has no usable pixel: none is finite")
-    noise, warnings = _judge(pixels, settings, model, (squares / image.size) ** 0.5)
+    noise, warnings = _judge(
+        open_image(pixels, stack.channel_axis),
+        denoised,
+        settings,
+        model,
+        (squares / image.size) ** 0.5,
+    )
     if std is not None and source.rgb:
         std = np.sqrt(np.mean(np.square(_colours(source, std)), axis=-1))
     return Result(image, std, noise, warnings)
@@ -227,13 +237,25 @@ def _denoise(
 
 
 def _judge(
-    pixels: Array, settings: Settings, model: Noise, removed: float
+    picture: Picture, denoised: Array, settings: Settings, model: Noise, removed: float
 ) -> tuple[NoiseDescription, list[str]]:
     """Say what noise was removed, and what is doubtful about that."""
+    pixels = picture.original
     span = value_range(pixels)
     given = settings.sigma is not None
     noise = describe(model, pixels, span, given=given, assumed=False)
     warnings = find_warnings(noise, pixels, span, removed, settings.sigma)
+    if settings.noise in _NAMES and not given:  # it was found, not measured
+        axis = None if picture.channel_axis is None else -1
+
+        def denoise(part: Array, other: Noise, strength: float) -> Array:
+            found = fit_denoise(
+                part, noise=other, strength=strength, quality="fast", channel_axis=axis, rng=_SEED
+            )
+            return found.image
+
+        check = check_result(picture, denoised, model)
+        warnings += warn_of_noise_left(check, picture, model, span, denoise)
     return noise, [warning.say(_REMEDIES) for warning in warnings]
 
 

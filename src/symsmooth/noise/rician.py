@@ -26,6 +26,7 @@ from ..core.image import Array, Float, Picture
 from ..core.parallel import Pool
 from .evidence import CENTRES, SIDE
 from .finding import Finding
+from .fit import find_model
 from .level import FINEST, patch_variance
 from .model import Words
 
@@ -48,6 +49,8 @@ _ALIKE = 0.3  # relative distance of their levels within which patches may be th
 _FEWEST = 0.01  # share of the patches that are needed to call it background
 _PURE = 0.82  # mean^2 over mean square: pi/4 without signal, 0.80 where it is sigma, 1 where it is large
 _ROUNDS = 20
+_TISSUE = [0.5, 0.7, 0.9]  # quantiles of the pixels
+_DISAGREES = 3.0  # times: tiny volumes that are mostly air make 2.3 of it, ghosts 5 to 10
 _GROUPS = 12  # of patches, by brightness, where there is no background
 
 
@@ -224,20 +227,57 @@ def fit_rician(picture: Picture, samples: list[Array]) -> Rician | None:
     """Estimate sigma from patches of each channel, in the picture's units; None if there is no noise.
 
     Where there is background, which is pure noise, its mean square is 2 sigma^2.  Elsewhere mean and
-    variance together tell sigma (Koay and Basser), for groups of patches of one brightness.
+    variance together tell sigma (Koay and Basser), for groups of patches of one brightness.  Ghosts in
+    the air, and air that was cut away, make background look like more noise than there is: where tissue
+    has much less, that is taken.
     """
     zero = -picture.offset / picture.scale
     _check_magnitudes(picture, zero)
     found = _background(_blocks(picture) - zero)
     if found is not None:
         sigma, share = found
-        reason = f"{share:.0%} of the picture is background, where magnitudes are pure noise"
-        return Rician(sigma, zero, finding=Finding(1.0, (reason,)))
-    sigma = _without_background(np.concatenate(samples) - zero)
-    if sigma <= 0.0:
-        return None
-    reason = "there is no background of pure noise; mean and variance of the signal were used"
-    return Rician(sigma, zero, finding=Finding(0.5, (reason,)))
+        sure, reason = (
+            1.0,
+            f"{share:.0%} of the picture is background, where magnitudes are pure noise",
+        )
+    else:
+        sigma = _without_background(np.concatenate(samples) - zero)
+        sure, reason = (
+            0.5,
+            "there is no background of pure noise; mean and variance of the signal were used",
+        )
+    tissue = _of_tissue(picture, zero)
+    if 0.0 < tissue < sigma / _DISAGREES:
+        times = sigma / tissue
+        sigma, sure = tissue, 0.4
+        reason = (
+            f"background says {times:.1f} times as much as tissue has, as it does with ghosts in the air "
+            "or with air that was cut away; that of tissue was taken"
+        )
+    return Rician(sigma, zero, finding=Finding(sure, (reason,))) if sigma > 0.0 else None
+
+
+def _of_tissue(picture: Picture, zero: float) -> float:
+    """Return sigma from the noise of middling and bright pixels; 0 if it is not known."""
+    live = np.ones(picture.spatial, bool)
+    for out in (picture.mask, picture.constant):
+        live &= True if out is None else ~out
+    pixels = picture.noisy[live]
+    pixels = pixels[pixels > zero]
+    if not pixels.size:
+        return 0.0
+    at = np.quantile(pixels, _TISSUE).astype(np.float64)
+    levels = np.mean(find_model([picture]).level_at(at), axis=0)
+    return float(
+        np.median([_sigma_of(mean, level) for mean, level in zip(at - zero, levels, strict=True)])
+    )
+
+
+def _sigma_of(mean: float, level: float) -> float:
+    """Return sigma of Rician pixels of some mean and standard deviation."""
+    signals = np.concatenate([np.linspace(0, 5, 101), np.geomspace(5, 1e3, 60)[1:]])
+    expected, spread = moments(signals)
+    return float(level / np.interp(mean / max(level, 1e-30), expected / spread, spread))
 
 
 def _check_magnitudes(picture: Picture, zero: float) -> None:
@@ -289,12 +329,9 @@ def _without_background(patches: Array) -> float:
     """Return sigma from mean and variance of groups of patches by brightness."""
     means = patches.mean(axis=(1, 2))
     groups = np.array_split(np.argsort(means, kind="stable"), min(_GROUPS, len(means)))
-    signals = np.concatenate([np.linspace(0, 5, 101), np.geomspace(5, 1e3, 60)[1:]])
-    mean, spread = moments(signals)
-    sigmas = []
     with Pool(1):
-        for group in groups:
-            level = np.sqrt(max(patch_variance(patches[group]), 0.0))
-            ratio = means[group].mean() / max(level, 1e-30)
-            sigmas.append(level / np.interp(ratio, mean / spread, spread))
-    return float(np.median(sigmas))
+        levels = [np.sqrt(max(patch_variance(patches[group]), 0.0)) for group in groups]
+    found = [
+        _sigma_of(means[group].mean(), level) for group, level in zip(groups, levels, strict=True)
+    ]
+    return float(np.median(found))

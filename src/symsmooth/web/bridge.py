@@ -34,9 +34,16 @@ _REMEDIES: Mapping[Remedy, str] = {
     "level": "choose White noise and give its level, such as {value}",
     "coarse": "Coarse noise",
     "region": "a box",
+    "this-region": "a box at {value} (x, y, width, height)",
+    "stronger": "Strength {value}",
     "floats": "the command line can write floats",
 }
-_CHOICES: Mapping[Remedy, str] = {"level": "white", "coarse": "coarse", "region": "box"}
+_CHOICES: Mapping[Remedy, str] = {
+    "level": "white",
+    "coarse": "coarse",
+    "region": "box",
+    "this-region": "box",
+}
 
 
 def read_file(path: Path) -> list[ImageFile]:

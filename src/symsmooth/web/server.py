@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from ..app.ending import ending_on_signals
+from ..app.ending import EndedBySignal, ending_on_signals
 from .guard import Guard
 from .hosts import hosts_of
 from .process_queue import ProcessQueue
@@ -71,8 +73,31 @@ def serve(
             app, log_level="critical", timeout_graceful_shutdown=0, proxy_headers=False,
             http=Connection, ws="none", limit_concurrency=_CONNECTIONS,
         )  # fmt: skip
+        server = uvicorn.Server(config)
+        hung_up = _stop_when_hung_up(server)
         ready(f"http://{name}:{listening.getsockname()[1]}/")
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])
+        if hung_up:
+            raise EndedBySignal(hung_up[0])
+
+
+def _stop_when_hung_up(server: Any) -> list[int]:
+    """Let SIGHUP stop the server as uvicorn lets SIGTERM; return a list that then holds its number.
+
+    An exception that a handler raises in the loop may get lost.  The handler before is put back with
+    those of :func:`ending_on_signals`.
+    """
+    received: list[int] = []
+    number = getattr(signal, "SIGHUP", None)  # Windows has none
+    is_main = threading.current_thread() is threading.main_thread()
+    if number is not None and is_main and signal.getsignal(number) is not signal.SIG_IGN:
+
+        def stop(number: int, _: object) -> None:
+            received.append(number)
+            server.should_exit = True
+
+        signal.signal(number, stop)
+    return received
 
 
 def _make_queues(

@@ -1,0 +1,110 @@
+"""Noise that is left on flat ground: said in one line, with a remedy that was tried on a part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .job_warnings import JobWarning
+
+if TYPE_CHECKING:
+    from ..core.image import Picture
+    from ..noise import Noise
+    from ..noise.check import Check
+
+Denoise = Callable[[Any, "Noise", float], Any]  # of pixels, their noise, and a strength
+
+_SEEN = 0.004  # of the range: about one grey level of 255, the least that people see on flat ground
+_SIDE, _PART = (
+    48,
+    256,
+)  # pixels a side of the ground that is measured, and of the part that is tried
+_STRONGER = 2.0
+_HELPS = 0.7  # of what was left before
+
+
+def warn_of_noise_left(
+    check: Check | None, picture: Picture, model: Noise, span: float, denoise: Denoise
+) -> list[JobWarning]:
+    """Return a warning if much of the noise is left, with what helps this picture.
+
+    Parameters
+    ----------
+    check : Check or None
+        Of the result.
+    picture : Picture
+        As it came.
+    model : Noise
+        That was removed.
+    span : float
+        How far apart pixels can be.
+    denoise : callable
+        Denoises a part of the image, by which remedies are tried.
+    """
+    if check is None or not check.leaves_much or check.fine < _SEEN * span:
+        return []
+    text = f"much of the noise may be left: {check.left:.0%} of the finest detail on flat ground is"
+    if len(picture.spatial) == 2 and min(picture.spatial) >= 2 * _SIDE:
+        remedy = _try(check, picture, model, denoise)
+        if remedy is not None:
+            return [JobWarning("noise-left", f"{text}; {remedy[0]}", remedy[1])]
+    return [
+        JobWarning("noise-left", f"{text}; if you see it, {{region}} measures it on flat ground")
+    ]
+
+
+def _try(check: Check, picture: Picture, model: Noise, denoise: Denoise) -> tuple[str, str] | None:
+    """Return the first remedy that leaves less and blurs no outline, and the value that goes with it."""
+    import numpy as np
+
+    from ..core.image import open_image
+    from ..noise import resolve
+    from ..noise.check import check_result
+
+    x, y = flattest(picture)
+    rows, columns = picture.spatial
+    top, start = (
+        min(max(at + _SIDE // 2 - _PART // 2, 0), max(size - _PART, 0))
+        for at, size in ((y, rows), (x, columns))
+    )
+    axis = None if picture.channel_axis is None else -1
+    part = picture.original[top : top + _PART, start : start + _PART]
+    part = np.ascontiguousarray(part[..., 0] if axis is None else part)
+    looked_at = open_image(part, axis)
+
+    def leaves(noise: Noise, strength: float) -> float:
+        found = check_result(looked_at, denoise(part, noise, strength), noise)
+        return found.left if found is not None and not found.blurs else 1.0
+
+    measured = resolve(picture, region=(x, y, _SIDE, _SIDE))
+    tried = (
+        ("{this-region} measures it on flat ground", f"{x},{y},{_SIDE},{_SIDE}", measured, 1.0),
+        ("{stronger} takes more", f"{_STRONGER:g}", model, _STRONGER),
+    )
+    for words, value, noise, strength in tried:
+        if not noise.fits(looked_at.noisy.shape):
+            continue
+        left = leaves(noise, strength)
+        if left < _HELPS * check.left:
+            return f"{words}: tried on a part, it leaves {left:.0%}", value
+    return None
+
+
+def flattest(picture: Picture) -> tuple[int, int]:
+    """Return x and y of the square where the smoothed picture changes least, constant ground apart."""
+    import numpy as np
+    import scipy.ndimage
+
+    pixels = picture.noisy.mean(axis=-1, dtype=np.float64)
+    smooth = scipy.ndimage.gaussian_filter(pixels, 3.0)
+    steep = np.hypot(scipy.ndimage.sobel(smooth, 0), scipy.ndimage.sobel(smooth, 1))
+    for out in (picture.mask, picture.constant):
+        if out is not None:
+            steep[out] = steep.max() + 1.0
+    ends = (picture.noisy == picture.noisy.min()) | (picture.noisy == picture.noisy.max())
+    steep[ends.any(axis=-1)] += steep.max()
+    means = scipy.ndimage.uniform_filter(steep, _SIDE)
+    half = _SIDE // 2
+    inside = means[half : len(means) - half + 1, half : means.shape[1] - half + 1]
+    y, x = np.unravel_index(int(inside.argmin()), inside.shape)
+    return int(x), int(y)
