@@ -20,7 +20,7 @@ LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 COLOUR = {
     "camera": 0.36,
     "phone": 0.10,
-    "white": 0.15,
+    "white": 0.12,
     "common": 0.07,
     "uneven": 0.02,
     "photons": 0.05,
@@ -39,7 +39,7 @@ GREY = {
     "magnitude": 0.02,
     "coarse": 0.06,
     "grain": 0.04,
-    "none": 0.22,
+    "none": 0.19,
 }
 GREY_SHARE = 0.42
 
@@ -495,7 +495,7 @@ class Added:
         chance = rng.random
         self.kind, self.grey = kind, grey
         self.sigma = log_uniform(rng, 0.5, 80) / 255
-        self.little = kind == "white" and chance() < (0.45 if grey else 0.6)
+        self.little = kind == "white" and chance() < 0.45
         if self.little:
             self.sigma = log_uniform(rng, 0.7, 10) / 255
         self.levels = (
@@ -664,8 +664,6 @@ def _scene(rng: np.random.Generator, pool: Pool, pipe: Added, size: int) -> np.n
         return np.concatenate(planes, -1)
     if kind == "micro" and rng.random() < 0.7:
         return cells(rng, size)
-    if kind == "none" and grey and rng.random() < 0.08:  # many shots added up: no noise is left
-        return np.clip(sky(rng, size) if rng.random() < 0.5 else cells(rng, size), 0, 1)
     if rng.random() < 0.06:
         picture = smooth(rng, size, grey)
     elif rng.random() < (0.2 if kind == "none" else 0.03):
@@ -692,8 +690,8 @@ def _scene(rng: np.random.Generator, pool: Pool, pipe: Added, size: int) -> np.n
         picture = dim_scene(picture, rng)
     if kind in ("none", "white") and rng.random() < 0.5:
         picture = to8(picture)
-    if kind == "none" and rng.random() < 0.3:  # soft, out of focus
-        picture = blur(picture, log_uniform(rng, 0.4, 3.0))
+    if kind == "none" and rng.random() < 0.15:  # soft
+        picture = blur(picture, rng.uniform(0.4, 1.5))
     return picture.astype(np.float32)
 
 

@@ -6,7 +6,7 @@ from .baselines.ple import denoise_ple
 from .core.parallel import Cancelled, stop_when
 from .dask import denoise_blocks
 from .filters.filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
-from .gsfw.denoise import DenoiseResult, denoise, fit_denoise
+from .gsfw.denoise import DenoiseResult, denoise, denoise_frames, fit_denoise
 from .gsfw.gsfw import GSFWResult, denoise_gsfw, fit_gsfw
 from .methods import METHODS
 from .mixture.gsf import GSFResult, denoise_gsf, fit_gsf
@@ -28,6 +28,7 @@ __all__ = [
     "denoise_blocks",
     "denoise_bm3d",
     "denoise_epll",
+    "denoise_frames",
     "denoise_gaussian",
     "denoise_glide",
     "denoise_gsf",

@@ -68,6 +68,6 @@ def test_parts_and_margins_belong_together() -> None:
 def test_a_patch_weighs_as_much_as_was_observed_of_it(patch_size) -> None:
     seen = observe((20, 23), missing=0.3)
     windows = np.lib.stride_tricks.sliding_window_view(seen.observed, (patch_size, patch_size))
-    weights = seen.patch_weights(patch_size)
+    weights = seen.patch_weights((patch_size, patch_size))
     assert np.allclose(weights, windows.mean(axis=(2, 3)), atol=1e-5)
-    assert observe((20, 23)).patch_weights(patch_size) is None
+    assert observe((20, 23)).patch_weights((patch_size, patch_size)) is None

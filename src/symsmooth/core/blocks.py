@@ -26,6 +26,7 @@ Box = tuple[slice, ...]
 # Pixels of a block without its halo, about.  They bound memory: GSF-W (balanced) takes 1125 MB for 4096 x
 # 4096 pixels.  Smaller blocks compute more halo: 10 % more pixels in that picture, 15 % with 1024 x 1024.
 BLOCK_PIXELS = 1536 * 1536
+SERIES_PIXELS = 2 * BLOCK_PIXELS  # of all frames of a block: 0.9 GB in colour
 # A piece of a larger image is cut again only if it has so many times the pixels of a block with its halo:
 # a file whose chunks are huge, and must be written whole, makes such pieces.
 _OVERSIZED = 2.0
@@ -229,8 +230,15 @@ def cut_evenly(spatial: Sequence[int], halo: int, max_pixels: int) -> Grid:
 
 
 def plan_blocks(picture: Picture, halo: int) -> Grid:
-    """Return how a picture in memory is cut; a piece of a larger image was cut already and stays whole."""
+    """Return how a picture in memory is cut; a piece of a larger image was cut already and stays whole.
+
+    A series is not cut in time: that was done where its frames were read.
+    """
     n_dims = len(picture.spatial)
+    if picture.time_axis is not None:
+        n_frames, *plane = picture.spatial
+        grid = cut_evenly(plane, default_halo(2), max(SERIES_PIXELS // n_frames, 1))
+        return Grid(((0, n_frames), *grid.edges), (0, *grid.halo))
     max_pixels = BLOCK_PIXELS
     if picture.whole is not None:
         oversized = int(_OVERSIZED * (block_side(n_dims) + 2 * halo) ** n_dims)

@@ -56,6 +56,8 @@ class Picture:
         Which channels count, and what the others make of them; None if all do.
     channels : {"auto", "together", "apart"} or Groups
         Which of them are denoised together.
+    time_axis : int or None
+        Which of the spatial axes of the image is time; it is the first one here.
     """
 
     original: Array
@@ -68,6 +70,7 @@ class Picture:
     whole: Picture | None = None
     counted: Counted | None = None
     channels: Channels | Groups = "auto"
+    time_axis: int | None = None
 
     @cached_property
     def groups(self) -> Groups:
@@ -127,10 +130,33 @@ class Picture:
             return np.ones(self.spatial, np.float32)
         return (~self.mask).astype(np.float32)
 
-    def restore(self, denoised: Array) -> Array:
-        """Return denoised pixels with the axes, dtype and units of the image as it came.
+    def frame(self, t: int) -> Picture:
+        """Return one picture of a series, or one slice of a volume."""
+        return replace(
+            self,
+            original=self.original[t],
+            noisy=self.noisy[t],
+            mask=None if self.mask is None or not self.mask[t].any() else self.mask[t],
+            whole=None if self.whole is None else self.whole.frame(len(self.whole.noisy) // 2),
+            time_axis=None,
+        )
 
-        The change is what is scaled and added, so pixels that did not change keep their bits.
+    def restore(self, denoised: Array) -> Array:
+        """Return denoised pixels with the axes, dtype and units of the image as it came."""
+        return self.finish(add_change(*self.change_of(denoised)))
+
+    def finish(self, pixels: Array) -> Array:
+        """Return pixels (*spatial, all channels) as what the image was, with its axes."""
+        return self.wrap(self._in_axes(pixels))
+
+    def finish_plain(self, pixels: Array) -> Array:
+        """Return pixels (*spatial, all channels) with the axes of the image, as an array."""
+        return self._in_axes(pixels)
+
+    def change_of(self, denoised: Array) -> tuple[Array, Array]:
+        """Return the pixels as they came and what is to be added to them, in their units: all channels.
+
+        The change is what is scaled, so pixels that did not change keep their bits; missing pixels are 0.
         """
         if not np.isfinite(denoised).all():
             raise FloatingPointError(
@@ -149,7 +175,7 @@ class Picture:
             original = original.copy()  # np.where would change the order of bytes
             original[self.mask] = 0
             change = np.where(missing, filled + change, change)
-        return self.wrap(self._in_axes(add_change(original, change)))
+        return original, change
 
     def in_units(self, pixels: Array) -> Float:
         """Return pixels (*spatial, channels) in the image's units and axes, as float32."""
@@ -163,6 +189,8 @@ class Picture:
 
     def _in_axes(self, pixels: Array) -> Array:
         """Return pixels (*spatial, all channels) with the axes of the image as it came."""
+        if self.time_axis is not None:
+            pixels = np.moveaxis(pixels, 0, self.time_axis)
         if self.channel_axis is None:
             return pixels[..., 0]
         return np.ascontiguousarray(np.moveaxis(pixels, -1, self.channel_axis))
@@ -202,7 +230,8 @@ def open_image(
     image: ArrayLike,
     channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
-    channels: Channels = "auto",
+    channels: Channels | Groups = "auto",
+    time_axis: int | None = None,
 ) -> Picture:
     """Validate an image and bring it to float32 ``(*spatial, channels)`` without units.
 
@@ -218,6 +247,8 @@ def open_image(
         Spatial shape; True where a pixel is missing.
     channels : {"auto", "together", "apart"}
         Which channels are denoised together; "auto": those that show the same things.
+    time_axis : int or None
+        Which axis is time: the image is a series of flat pictures.
     """
     if isinstance(image, (str, os.PathLike)):
         raise TypeError(
@@ -227,9 +258,16 @@ def open_image(
     whole = image.whole if isinstance(image, Piece) else None
     array, wrap = unwrap(image.pixels if isinstance(image, Piece) else image)
     pixels = _check_pixels(array)
-    axis = find_channel_axis(image, pixels.shape, channel_axis)
+    if time_axis is None or channel_axis != "auto" or pixels.ndim != 3:  # frames are no colours
+        axis = find_channel_axis(image, pixels.shape, channel_axis)
+    else:
+        axis = None
     pixels = _channels_last(pixels, axis)
     missing = _find_missing(array, pixels, axis, mask)
+    time = None if time_axis is None else _find_time(array.shape, axis, time_axis)
+    if time is not None:
+        pixels = np.moveaxis(pixels, time, 0)
+        missing = None if missing is None else np.moveaxis(missing, time, 0)
     counted = count_channels(pixels, missing) if whole is None else whole.counted
     own = pixels if counted is None else pixels[..., counted.own]
     offset, scale = _units(own, missing) if whole is None else (whole.offset, whole.scale)
@@ -244,7 +282,9 @@ def open_image(
     noisy = np.ascontiguousarray(noisy, dtype=np.float32)
     if missing is not None:
         noisy = fill_missing(noisy, missing)
-    return Picture(pixels, noisy, missing, offset, scale, axis, wrap, whole, counted, channels)
+    return Picture(
+        pixels, noisy, missing, offset, scale, axis, wrap, whole, counted, channels, time
+    )
 
 
 def unwrap(image: Any) -> tuple[Any, Callable[[Array], Any]]:
@@ -351,6 +391,27 @@ def _say_what_is_meant(image: Any, shape: Sequence[int]) -> int | None:
             )
             break
     return None
+
+
+def _find_time(shape: Sequence[int], channel_axis: int | None, time_axis: int) -> int:
+    """Return which of the spatial axes is time."""
+    n_dims = len(shape)
+    if isinstance(time_axis, bool) or not isinstance(time_axis, numbers.Integral):
+        raise TypeError(f"time_axis must be a whole number or None, got {time_axis!r}")
+    if not -n_dims <= time_axis < n_dims:
+        raise ValueError(
+            f"time_axis must lie between {-n_dims} and {n_dims - 1} for shape {tuple(shape)}, "
+            f"got {time_axis}"
+        )
+    time = int(time_axis) % n_dims
+    other = None if channel_axis is None else channel_axis % n_dims
+    if time == other:
+        raise ValueError(f"time_axis and channel_axis are both {time}; one axis is one of them")
+    if n_dims - (other is not None) != 3:
+        raise ValueError(
+            f"a series is made of flat pictures, got shape {tuple(shape)}; denoise volumes one by one"
+        )
+    return time - (other is not None and other < time)
 
 
 def _check_pixels(image: ArrayLike) -> Array:

@@ -91,7 +91,6 @@ class Features:
 
     padded: Float  # (z, y, x, channels), divided by h_r
     spatial: tuple[int, ...]
-    patch_size: int
     h_s: float
     h_r: float
     n_dims: int  # two, or three in a volume
@@ -100,6 +99,11 @@ class Features:
     patch: tuple[int, int, int]  # extent of a patch as (z, y, x)
     dim: int  # p = d + number of spatial dimensions
     points: tuple[Float, tuple[int, int, int], int, float]  # what kernels read p_j from
+
+    @property
+    def patch_size(self) -> int:
+        """Side of a patch in the plane."""
+        return self.patch[-1]
 
     @property
     def channels(self) -> int:
@@ -128,25 +132,30 @@ class Features:
 def whiten(guide: Float, patch_size: int, h_s: float, h_r: float) -> Features:
     """Return the features of a guide image (*spatial, channels): [x/h_s, patch/h_r]."""
     padded = pad_for_patches(guide, patch_size) / np.float32(h_r)
-    return _features(padded, guide.shape[:-1], patch_size, h_s, h_r)
+    return _features(padded, guide.shape[:-1], (patch_size,) * (guide.ndim - 1), h_s, h_r)
 
 
-def whiten_inside(guide: Float, patch_size: int, h_s: float, h_r: float) -> Features:
-    """Return the features of the patches that lie wholly inside a guide image; sides of any parity."""
-    spatial = tuple(size - patch_size + 1 for size in guide.shape[:-1])
+def whiten_inside(guide: Float, extent: int | tuple[int, ...], h_s: float, h_r: float) -> Features:
+    """Return the features of the patches that lie wholly inside a guide image; sides of any parity.
+
+    ``extent`` is that of a patch along each spatial axis, or along all of them.
+    """
+    extent = (extent,) * (guide.ndim - 1) if isinstance(extent, int) else extent
+    spatial = tuple(size - side + 1 for size, side in zip(guide.shape[:-1], extent, strict=True))
     scaled = np.ascontiguousarray(as_volume(guide), dtype=np.float32) / np.float32(h_r)
-    return _features(scaled, spatial, patch_size, h_s, h_r)
+    return _features(scaled, spatial, extent, h_s, h_r)
 
 
 def _features(
-    padded: Float, spatial: tuple[int, ...], patch_size: int, h_s: float, h_r: float
+    padded: Float, spatial: tuple[int, ...], extent: tuple[int, ...], h_s: float, h_r: float
 ) -> Features:
     """Work out once what follows from a padded, scaled image and the size of its patches."""
     n_dims = len(spatial)
     z, y, x = (1, *spatial) if n_dims == 2 else spatial
-    patch = patch_shape(n_dims, patch_size)
+    depth, height, width = (1, *extent) if n_dims == 2 else extent
+    patch = depth, height, width
     return Features(
-        padded, spatial, patch_size, h_s, h_r, n_dims, (z, y, x), z * y * x, patch,
-        dim=patch_size**n_dims * padded.shape[-1] + n_dims,
+        padded, spatial, h_s, h_r, n_dims, (z, y, x), z * y * x, patch,
+        dim=depth * height * width * padded.shape[-1] + n_dims,
         points=(padded, patch, n_dims, float(np.float32(1.0 / h_s))),
     )  # fmt: skip

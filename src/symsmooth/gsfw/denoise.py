@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import Literal
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.alike import Channels, Groups
-from ..core.channels import luminance
-from ..core.image import Array, ChannelAxis, Float, Picture, open_image
+from ..core.image import Array, ChannelAxis, Float, Picture, add_change, open_image
 from ..core.lazy import dask_aware
 from ..core.options import check_one_of, check_share, make_rng, split_strength
 from ..core.parallel import Pool, Progress
-from ..noise import Noise, White, resolve
-from ..noise.clipping import correct_clipping
+from ..noise import Noise, resolve
 from ..noise.resolve import NoiseName
-from ..noise.specks import Specks, without_specks
-from ..noise.tone import correct_tone
-from .blotches import remove_blotches
-from .presets import PRESETS, Quality, for_noise
-from .stages import run_gsfw
-
-Tone = Literal["auto", "srgb", "linear"]
-
-_BEFORE_BLOTCHES = 0.9  # of the time, for the progress callback
+from ..noise.specks import Specks, count_specks, without_specks
+from .presets import PRESETS, Quality
+from .removal import How, Tone, remove_noise
+from .series import Blocks, denoise_in_blocks, n_blocks
 
 
 @dataclass(frozen=True)
@@ -86,6 +79,7 @@ def denoise(
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
+    time_axis: int | None = None,
 ) -> Array:
     """Denoise an image with the best method there is here.
 
@@ -134,6 +128,9 @@ def denoise(
         Threads; None takes all cores.
     progress : callable or None
         Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
+    time_axis : int or None
+        Which axis is time: then the image is a series of flat pictures, and frames help each other,
+        wherever things have moved to.  :func:`denoise_frames` takes frames one by one.
 
     Returns
     -------
@@ -179,6 +176,7 @@ def denoise(
         rng=rng,
         workers=workers,
         progress=progress,
+        time_axis=time_axis,
     ).image
 
 
@@ -199,153 +197,133 @@ def fit_denoise(
     rng: int | np.random.Generator | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
+    time_axis: int | None = None,
 ) -> DenoiseResult:
     """Denoise as :func:`denoise` does (same parameters) and return what was found."""
     check_one_of("channels", channels, ("auto", "together", "apart"))
     check_one_of("specks", specks, ("auto", "keep", "remove"))
-    opened = open_image(image, channel_axis, mask, channels)
-    picture = without_specks(opened, specks)
-    n_specks = 0 if picture is opened else _n_missing(picture) - _n_missing(opened)
-    picture = replace(picture, channels=picture.groups)  # once: it holds for pixels as they came
-    luma, chroma = split_strength(strength, chroma_strength)
     check_share("grain", grain)
     check_one_of("tone", tone, ("auto", "srgb", "linear"))
     check_one_of("quality", quality, tuple(PRESETS))
+    how = How(quality, *split_strength(strength, chroma_strength), grain, tone)
+    opened = open_image(image, channel_axis, mask, channels, time_axis)
+    if opened.time_axis is not None:
+        return _fit_series(
+            opened, sigma, noise, how, specks, make_rng(rng), Pool(workers, progress)
+        )
+    picture = without_specks(opened, specks)
+    picture = replace(picture, channels=picture.groups)  # once: it holds for pixels as they came
     found_noise = resolve(picture, sigma, noise)
-    model = _if_any(found_noise.in_units(picture.offset, picture.scale), picture)
-    task = _Task(picture, model, quality, tone, make_rng(rng))
-    if picture.noisy.shape[-1] == 1:
-        chroma = luma  # grey pictures have no colour
     with Pool(workers, progress) as pool:
-        with pool.part(1.0 if luma == chroma else 0.5):
-            found = task.run(luma, pool)
-        other = found if luma == chroma else task.run(chroma, pool)
-    denoised = found.image
-    if luma != chroma:
-        denoised = other.image + luminance(found.image - other.image)
-    if picture.constant is not None:  # there is no noise there
-        denoised = np.where(picture.constant[..., np.newaxis], picture.noisy, denoised)
-    if grain > 0.0:
-        denoised = denoised + np.float32(grain) * _removed_luminance(picture, denoised)
-    find_std = partial(_std_in_units, picture, model, found.white, found.white_variance)
-    n_bounded = max(found.n_bounded, other.n_bounded)
+        found = remove_noise(picture, found_noise, how, make_rng(rng), pool)
     return DenoiseResult(
-        picture.restore(denoised), found_noise, found.tone, n_bounded, picture.groups, n_specks,
-        find_std,
+        picture.restore(found.image), found_noise, found.tone, found.n_bounded, picture.groups,
+        count_specks(opened, picture), found.find_std,
     )  # fmt: skip
 
 
-def _n_missing(picture: Picture) -> int:
-    return 0 if picture.mask is None else int(picture.mask.sum())
+def _fit_series(
+    series: Picture,
+    sigma: float | ArrayLike | None,
+    noise: NoiseName | Noise | ArrayLike,
+    how: How,
+    specks: Specks,
+    rng: np.random.Generator,
+    pool: Pool,
+) -> DenoiseResult:
+    """Denoise an opened series of frames together."""
+    blocks = Blocks(sigma, noise, how, specks, series.channels, rng, pool)
+    masks = [None] * len(series.original) if series.mask is None else list(series.mask)
+    blocks.n_expected = n_blocks(len(masks))
+    with pool:
+        frames = list(denoise_in_blocks(zip(series.original, masks, strict=True), blocks))
+    image = np.stack([add_change(frame.pixels, frame.change) for frame in frames])
+    std = np.stack([frame.std for frame in frames])
+    assert blocks.noise is not None
+    return DenoiseResult(
+        series.finish(image), blocks.noise, 0.0, blocks.n_bounded, blocks.groups, blocks.n_specks,
+        lambda: series.finish_plain(std),
+    )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Estimate:
-    """What one strength gave: the image, the share of the tone correction, the result in white noise."""
+def denoise_frames(
+    frames: Iterable[ArrayLike],
+    sigma: float | ArrayLike | None = None,
+    *,
+    quality: Quality = "balanced",
+    noise: NoiseName | Noise = "auto",
+    strength: float | tuple[float, float] = 1.0,
+    chroma_strength: float | None = None,
+    grain: float = 0.0,
+    channel_axis: ChannelAxis = "auto",
+    channels: Channels = "auto",
+    specks: Specks = "auto",
+    rng: int | np.random.Generator | None = None,
+    workers: int | None = None,
+) -> Iterator[Array]:
+    """Denoise frames that come one by one, from a camera, a video or a folder, and yield them one by one.
 
-    image: Float
-    tone: float
-    white: Float
-    white_variance: Float
-    n_bounded: int
+    Parameters
+    ----------
+    frames : iterable of array_like
+        Flat pictures of one shape and dtype, with channels if ``channel_axis`` is given.  They are read as
+        far ahead as is needed: up to 27 frames.
+    sigma : float, array_like or None
+        Standard deviation of Gaussian noise: one number, or one for each channel; None finds out what noise
+        the first frames have.
+    channel_axis : int, None or "auto"
+        Axis of the channels of a frame.
+    quality, noise, strength, chroma_strength, grain, channels, specks, rng, workers
+        As for :func:`denoise`.
 
+    Yields
+    ------
+    ndarray
+        Each frame denoised, with its shape and dtype.  The bits are those of
+        ``denoise(np.stack(frames), time_axis=0)``.
 
-@dataclass(frozen=True)
-class _Task:
-    """A picture and its noise, to be removed at some strength."""
-
-    picture: Picture
-    model: Noise
-    quality: Quality
-    tone: Tone
-    rng: np.random.Generator
-
-    def run(self, strength: float, pool: Pool) -> _Estimate:
-        """Remove the noise."""
-        picture, sigma = self.picture, self.model.white_sigma
-        if strength == 0.0:
-            return _Estimate(picture.noisy, 0.0, picture.noisy, np.zeros_like(picture.noisy), 0)
-        preset = for_noise(PRESETS[self.quality], self.model.coarse_share)
-        if sigma is not None:
-            own = self.model
-            found = run_gsfw(picture, strength * sigma, preset, self.rng, pool)
-            denoised = white = found.image
-        else:
-            own = self.model.bind(picture.noisy)
-            with pool.part(_BEFORE_BLOTCHES):
-                found = run_gsfw(_whiten(picture, own), strength, preset, self.rng, pool)
-            white = found.image
-            denoised = own.restore(white)
-            if denoised.shape[-1] == 3 and len(picture.groups) == 1:
-                denoised = remove_blotches(
-                    picture, denoised, self.model, strength, preset, self.rng, pool
-                )
-        denoised, used = _without_tone_bias(picture, denoised, self.tone)
-        level_at_end = own.level_at_end()
-        if used == 0.0 and level_at_end > 0.0 and picture.whole is None:
-            denoised = correct_clipping(picture.noisy, denoised, level_at_end)
-        return _Estimate(denoised, used, white, found.variance, found.n_bounded)
-
-
-def _removed_luminance(picture: Picture, denoised: Float) -> Float:
-    """Return the luminance noise that was removed, (*spatial, 1); missing pixels had none."""
-    removed = luminance(picture.noisy - denoised)
-    return removed if picture.mask is None else removed * picture.observed[..., np.newaxis]
-
-
-def _std_in_units(picture: Picture, model: Noise, white: Float, variance: Float) -> Float:
-    """Return the standard deviation of the estimate as the image is given."""
-    std = np.sqrt(variance)
-    if model.white_sigma is None:
-        std = model.bind(picture.noisy).std_back(white, std)
-    return picture.in_axes(std * np.float32(picture.scale))
-
-
-def _without_tone_bias(picture: Picture, denoised: Float, tone: Tone) -> tuple[Float, float]:
-    """Remove tone bias from a flat picture of gamma-encoded pixels, and say how much of that was used.
-
-    Not in a piece of a larger image: whether noise is skewed must be asked of the whole.
+    Examples
+    --------
+    >>> import numpy as np, symsmooth
+    >>> rng = np.random.default_rng(0)
+    >>> camera = (rng.normal(100.0, 20.0, (32, 32)) for _ in range(5))
+    >>> [bool(frame.std() < 6.0) for frame in symsmooth.denoise_frames(camera, 20.0, quality="fast")]
+    [True, True, True, True, True]
     """
-    white = _white_of(picture, tone)
-    if white is None or picture.whole is not None or len(picture.spatial) != 2:
-        return denoised, 0.0
-    scale, offset = np.float32(picture.scale / white), np.float32(picture.offset / white)
-    noisy, shown = picture.noisy * scale + offset, denoised * scale + offset
-    corrected, used = correct_tone(noisy, shown)
-    return (denoised + (corrected - shown) / scale, used) if used > 0.0 else (denoised, 0.0)
+    check_one_of("channels", channels, ("auto", "together", "apart"))
+    check_one_of("specks", specks, ("auto", "keep", "remove"))
+    check_share("grain", grain)
+    check_one_of("quality", quality, tuple(PRESETS))
+    how = How(quality, *split_strength(strength, chroma_strength), grain, "linear")
+    blocks = Blocks(sigma, noise, how, specks, channels, make_rng(rng), Pool(workers))
+    return _each_frame(frames, blocks, channel_axis)
 
 
-def _white_of(picture: Picture, tone: Tone) -> float | None:
-    """Return the pixel value of white if pixels are gamma-encoded, else None."""
-    if tone == "linear":
-        return None
-    dtype = picture.original.dtype
-    low, high = picture.original.min(), picture.original.max()
-    if dtype == np.uint8:
-        eight_bit, white = True, 255.0
-    elif dtype.kind == "f":  # 8 bits that became floats
-        step = picture.step * picture.scale
-        unit = max(float(round(step)), 1.0) if step >= 0.5 else 1 / 255
-        eight_bit = bool(abs(step / unit - 1) < 0.01 and low >= 0 and high <= 255.5 * unit)
-        white = 255 * unit if eight_bit else 1.0
-    else:
-        eight_bit, white = False, float(np.iinfo(dtype).max)
-    if tone == "srgb":
-        return white
-    return white if eight_bit and picture.noisy.shape[-1] == 3 else None
+def _each_frame(
+    frames: Iterable[ArrayLike], blocks: Blocks, channel_axis: ChannelAxis
+) -> Iterator[Array]:
+    """Yield frames denoised; each is opened as it comes."""
+    waiting: deque[Picture] = deque()
 
+    def opened() -> Iterator[tuple[Array, Array | None]]:
+        for number, frame in enumerate(frames):
+            picture = open_image(frame, channel_axis)
+            if len(picture.spatial) != 2:
+                raise ValueError(
+                    f"frame {number} is no flat picture: its shape is {np.shape(frame)}"
+                )
+            if waiting and picture.original.shape != waiting[0].original.shape:
+                raise ValueError(
+                    f"frame {number} has shape {picture.original.shape}, frames before it "
+                    f"{waiting[0].original.shape}; a series has one shape"
+                )
+            if waiting and picture.original.dtype != waiting[0].original.dtype:
+                raise ValueError(
+                    f"frame {number} has dtype {picture.original.dtype}, frames before it "
+                    f"{waiting[0].original.dtype}; a series has one dtype"
+                )
+            waiting.append(picture)
+            yield picture.original, picture.mask
 
-def _if_any(model: Noise, picture: Picture) -> Noise:
-    """Return a model, or no noise where float32 pixels are rounded by more."""
-    n_channels = picture.noisy.shape[-1]
-    brightest = picture.noisy.reshape(-1, n_channels).max(axis=0)
-    return White(0.0) if model.is_negligible(brightest) else model
-
-
-def _whiten(picture: Picture, model: Noise) -> Picture:
-    """Return the picture that a model is bound to with white noise of variance 1, its whole likewise."""
-    whole = picture.whole
-    if whole is not None:
-        whole = replace(whole, channels=whole.groups)
-        whole = _whiten(whole, model.bind(whole.noisy))
-    return replace(picture, noisy=model.whiten(picture.noisy), whole=whole)
+    for found in denoise_in_blocks(opened(), blocks):
+        yield waiting.popleft().finish(add_change(found.pixels, found.change))

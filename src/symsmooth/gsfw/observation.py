@@ -29,12 +29,15 @@ class Observation:
         Standard deviation of the noise.
     contrast : float
         Spread of the whole clean picture in units of the noise.
+    is_series : bool
+        Whether the first axis is time.
     """
 
     pixels: Float
     observed: Float | None
     sigma: float
     contrast: float
+    is_series: bool = False
 
     @property
     def spatial(self) -> tuple[int, ...]:
@@ -75,11 +78,13 @@ class Observation:
         pixels = pilot + np.float32(share) * (self.pixels - pilot)
         return replace(self, pixels=pixels, sigma=share * self.sigma)
 
-    def patch_weights(self, patch_size: int) -> Float | None:
+    def patch_weights(self, extent: tuple[int, ...]) -> Float | None:
         """Return the share of each patch inside the picture that was observed; None if all of all were."""
         if self.observed is None:
             return None
-        share = scipy.ndimage.uniform_filter(self.observed, patch_size, mode="reflect")
-        half = patch_size // 2
-        inside = tuple(slice(half, half + size - patch_size + 1) for size in self.spatial)
+        share = scipy.ndimage.uniform_filter(self.observed, extent, mode="reflect")
+        inside = tuple(
+            slice(side // 2, side // 2 + size - side + 1)
+            for size, side in zip(self.spatial, extent, strict=True)
+        )
         return np.ascontiguousarray(share[inside])

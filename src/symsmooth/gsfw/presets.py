@@ -33,6 +33,12 @@ class Stage:
     temperature: float  # what log gamma is multiplied with: below 1, clusters overlap
     feedback: float = 1.0  # of a pilot: the share of the noise that it is given again
     strength: float = 3.0  # of the Wiener filter: what the pilot's covariance is multiplied with
+    n_frames: int = 0  # that a patch of a series has; 0: patches are squares, or cubes of a volume
+
+    def extent(self, n_dims: int) -> tuple[int, ...]:
+        """Return the extent of a patch along each spatial axis."""
+        square = self.patch_size, self.patch_size
+        return (self.n_frames or self.patch_size, *square) if n_dims == 3 else square
 
 
 @dataclass(frozen=True)
@@ -169,12 +175,16 @@ _WIENER_CLAIM = 1.06
 _PILOT_BIAS = 0.8  # over the contrast
 
 
-def adapt(preset: Preset, contrast: float, n_dims: int, n_channels: int = 1) -> Preset:
+def adapt(
+    preset: Preset, contrast: float, n_dims: int, n_channels: int = 1, *, is_series: bool = False
+) -> Preset:
     """Fit a preset to the noise and to the numbers of spatial dimensions and of channels.
 
     The more noise, the more the coarse picture counts.
     """
     noise = grey_levels(contrast)
+    if is_series:
+        return _fit_to_series(preset, noise)
     fitted = _fit_to_volume if n_dims == 3 else _fit_to_picture
     pilots, final = fitted(preset, noise)
     if n_dims == 2 and final is not None and n_channels > 1:
@@ -211,6 +221,33 @@ def _fit_to_volume(preset: Preset, noise: float) -> tuple[tuple[Stage, ...], Sta
         preset.final, patch_size=4, h_s=3.5, strength=_VOLUME_STRENGTH(noise)
     )
     return pilots, final
+
+
+def _fit_to_series(preset: Preset, noise: float) -> Preset:
+    """Let pilots have patches of two frames, which tell what moves from noise; the final ones are flat."""
+    pilots = tuple(
+        replace(
+            pilot,
+            patch_size=4,
+            n_frames=2,
+            pixels_per_cluster=60,
+            iterations=1,
+            subsample=4,
+            reach=2.0,
+            max_clusters=4,
+        )
+        for pilot in preset.pilots
+    )
+    final = preset.final and replace(
+        preset.final,
+        patch_size=7,
+        n_frames=1,
+        pixels_per_cluster=60,
+        reach=1.5,
+        max_clusters=4,
+        strength=_PICTURE_STRENGTH(noise),
+    )
+    return replace(preset, pilots=pilots, final=final)
 
 
 def _fit_to_picture(preset: Preset, noise: float) -> tuple[tuple[Stage, ...], Stage | None]:

@@ -29,6 +29,7 @@ from .multiscale import replace_coarse
 from .observation import Observation
 from .presets import Preset, Stage, adapt, calibration, widen
 from .repetition import share_repeated
+from .still import LEAST, still_share
 
 # Mirrored pixels around a flat picture (a volume has none), so that its border lies in more patches:
 # +0.01 dB on 180 x 180 pixels, +0.2 to +0.4 dB on tiny pictures.
@@ -116,20 +117,40 @@ def _run_together(
     """Remove white noise; channels are decorrelated for it and mixed again after."""
     observed = None if picture.mask is None else picture.observed
     scene = picture.scene.noisy
-    observation = Observation(picture.noisy, observed, sigma, contrast(scene, sigma))
+    is_series = picture.time_axis is not None
+    observation = Observation(picture.noisy, observed, sigma, contrast(scene, sigma), is_series)
     transform = decorrelate(scene, sigma)
     grid = plan_blocks(picture, default_halo(len(picture.spatial)))
     with pool:
         found = _run_in_blocks(grid, observation, transform, preset, rng, pool)
     back, scale = transform.T, np.float32(calibration(preset, observation.contrast) ** 2)
     *pilots, image = (mix(image, back) for image in found.images)
+    variance = scale * mix(found.variance, back**2)
+    if is_series and len(image) >= LEAST:
+        image, variance = _with_still_parts(picture, image, variance, sigma, preset, rng, pool)
     image, n_bounded = _bounded(image, picture, sigma)
-    return replace(
-        found,
-        images=(*pilots, image),
-        variance=scale * mix(found.variance, back**2),
-        n_bounded=n_bounded,
-    )
+    return replace(found, images=(*pilots, image), variance=variance, n_bounded=n_bounded)
+
+
+def _with_still_parts(
+    picture: Picture,
+    image: Float,
+    variance: Float,
+    sigma: float,
+    preset: Preset,
+    rng: np.random.Generator,
+    pool: Pool,
+) -> tuple[Float, Float]:
+    """Let all frames be the mean of them, denoised, where nothing moves."""
+    still = still_share(picture.noisy, image, variance, sigma)
+    if picture.mask is not None:
+        still[picture.mask.any(axis=0)] = 0.0
+    if not still.any():
+        return image, variance
+    mean = replace(picture.frame(0), noisy=picture.noisy.mean(axis=0), mask=None, whole=None)
+    found = _run_together(mean, sigma / len(image) ** 0.5, preset, rng, pool)
+    share = still[..., np.newaxis]
+    return image + share * (found.image - image), variance + share * (found.variance - variance)
 
 
 def _bounded(image: Float, picture: Picture, sigma: float) -> tuple[Float, int]:
@@ -177,10 +198,13 @@ def _run_padded(
     A tiny picture is given all that it needs to hold a few patches.
     """
     *spatial, n_channels = observation.pixels.shape
-    plan = adapt(preset, observation.contrast, len(spatial), n_channels)
+    is_series = observation.is_series
+    plan = adapt(preset, observation.contrast, len(spatial), n_channels, is_series=is_series)
     min_side = max(stage.patch_size for stage in plan.stages) + _MIN_POSITIONS
     margin = _MARGIN if len(spatial) == 2 else 0
     widths = [(margin, margin + max(0, min_side - size)) for size in spatial]
+    if is_series:
+        widths[0] = (0, max(0, 2 - spatial[0]))
     padded = observation.padded(widths)
     coarse = None
     seconds: dict[str, float] = {}
@@ -262,8 +286,9 @@ def _cluster(
     guide: Float, observation: Observation, stage: Stage, rng: np.random.Generator, pool: Pool
 ) -> tuple[MixtureFit, Members]:
     """Learn the stage's mixture of the guide's patches, and which of them belong to each cluster."""
-    features = whiten_inside(guide, stage.patch_size, stage.h_s, stage.h_r * observation.sigma)
-    weight = observation.patch_weights(stage.patch_size)
+    extent = stage.extent(guide.ndim - 1)
+    features = whiten_inside(guide, extent, stage.h_s, stage.h_r * observation.sigma)
+    weight = observation.patch_weights(extent)
     n_clusters = max(1, round(features.n_pixels / stage.pixels_per_cluster))
     with pool.part(_CLUSTERS_TIME, n_maps=stage.iterations):
         fit = fit_mixture(

@@ -45,6 +45,12 @@ def without_specks(picture: Picture, specks: Specks = "auto") -> Picture:
     return picture if found is None else picture.with_missing(found)
 
 
+def count_specks(opened: Picture, picture: Picture) -> int:
+    """Return how many pixels are missing that were there when the image was opened."""
+    counts = [0 if each.mask is None else int(each.mask.sum()) for each in (opened, picture)]
+    return counts[1] - counts[0]
+
+
 def find_specks(picture: Picture, *, asked: bool) -> Array | None:
     """Return where specks are, (*spatial); None if there is none, or it may be detail."""
     noisy = picture.noisy
