@@ -138,6 +138,11 @@ def denoise_blocks(
     """
     if method not in METHODS:
         raise ValueError(f"there is no method {method!r}; use one of {', '.join(METHODS)}")
+    if options.pop("time_axis", None) is not None:
+        raise ValueError(
+            "a lazy series is denoised frame by frame or not at all: give its frames to "
+            "symsmooth.denoise_frames, which reads a few at a time"
+        )
     found = find_channel_axis(array, array.shape, channel_axis)
     axis = None if found is None else found % array.ndim
     spatial = [i for i in range(array.ndim) if i != axis]

@@ -35,7 +35,16 @@ from .noise import Noise
 
 DEFAULT = "denoise"
 
-_SHARED = {"image", "sigma", "channel_axis", "mask", "rng", "workers", "progress"}  # by all methods
+_SHARED = {
+    "image",
+    "sigma",
+    "channel_axis",
+    "time_axis",
+    "mask",
+    "rng",
+    "workers",
+    "progress",
+}  # by all
 _WORDS = {int: "a whole number", float: "a number", str: "a word", bool: "true or false"}
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 

@@ -267,8 +267,9 @@ def _denoise_image(
             denoised[index] = piece
             continue
         denoised[index], learned = apply(
-            job, piece, stack.channel_axis, model, _slice_progress(progress, number, n_pieces)
-        )
+            job, piece, stack.channel_axis, model, _slice_progress(progress, number, n_pieces),
+            stack.time_axis,
+        )  # fmt: skip
         squares += _squared_change(piece, denoised[index])
     noise, check, channels, removed = None, None, "", (squares / denoised.size) ** 0.5
     warnings = dtype_warnings(image, job.dtype, denoised)
@@ -343,10 +344,15 @@ def apply(
     channel_axis: int | None,
     noise: Noise | None,
     progress: Progress | None,
+    time_axis: int | None = None,
 ) -> tuple[Any, dict[str, object]]:
-    """Return the denoised pixels, and what the method chose, if it reports that."""
+    """Return the denoised pixels, and what the method chose, if it reports that.
+
+    A series is a volume to methods that know of no time.
+    """
     shared = {
         "channel_axis": channel_axis,
+        "time_axis": time_axis,
         "rng": job.seed,
         "workers": job.workers,
         "progress": progress,
@@ -403,7 +409,12 @@ def describe_size(image: ImageFile, stack: Stack) -> str:
         channels += ", its palette made RGB"
     cut = f", {len(stack)} slices" if len(stack) > 1 else ""
     if stack.third:
-        cut = f", {len(stack)} volumes" if len(stack) > 1 else ", volume"
+        kind = "volume" if stack.time_axis is None else "series"
+        cut = (
+            f", {len(stack)} {kind}{'s' if kind == 'volume' else ''}"
+            if len(stack) > 1
+            else f", {kind}"
+        )
     dtype = "1 bit" if image.is_bilevel else image.pixels.dtype
     return f"{size} {dtype}{channels}{cut}"
 

@@ -11,6 +11,7 @@ from typing import overload
 from ..core.parallel import Progress, default_workers, stop_when
 from .batch import Shares, in_order
 from .compare import CompareJob, compare
+from .errors import UsageError
 from .explain import ExplainJob, explain
 from .jobs import DenoiseJob, Outcome, denoise_file
 from .large import BoxOptions, denoise_boxes, large_source
@@ -80,7 +81,13 @@ def _denoise(job: FileJob, progress: Progress | None) -> Outcome:
     with open_file(job.source) as file:
         if is_raw(file):
             return denoise_raw_file(file, job.target, job.how, progress)
-        large = large_source(file, job.target, job.boxes.scheduler)
+        large = None  # a series is not cut into boxes, which would part what moves
+        if job.how.third != "time":
+            large = large_source(file, job.target, job.boxes.scheduler)
+        elif job.boxes.scheduler:
+            raise UsageError(
+                "a cluster takes pictures and volumes; leave out --time or --scheduler"
+            )
         if large is not None:
             return denoise_boxes(large, job.target, job.how, progress, job.boxes)
         return denoise_file(file, job.target, job.how, progress)

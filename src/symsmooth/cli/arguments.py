@@ -43,7 +43,10 @@ NoiseFrom = Annotated[
 Volume = Annotated[bool, typer.Option("--volume", help="Denoise a stack as a volume, in 3-D.")]
 Slices = Annotated[bool, typer.Option("--slices", help="Denoise a volume slice by slice.")]
 Time = Annotated[
-    bool, typer.Option("--time", help="Denoise a time series in 3-D, with time as the third axis.")
+    bool,
+    typer.Option(
+        "--time", help="Denoise a time series as one: frames help each other, wherever things move."
+    ),
 ]
 Linear = Annotated[
     bool, typer.Option("--linear", help="Develop a raw file to linear light instead of sRGB.")

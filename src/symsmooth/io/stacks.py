@@ -27,11 +27,14 @@ class Stack:
         The axis of the channels in a piece.
     third : str
         Letter of the third axis of volumes; empty for pictures.
+    time_axis : int or None
+        The axis of time in a piece, if pieces are series.
     """
 
     pieces: list[tuple[int | slice, ...]]
     channel_axis: int | None
     third: str
+    time_axis: int | None = None
 
     def __len__(self) -> int:
         return len(self.pieces)
@@ -79,6 +82,7 @@ def cut(image: ImageFile, third: Third = "auto") -> Stack:
         list(itertools.product(*ranges)),
         None if channel_axis is None else channel_axis - before,
         "" if depth is None else axes[depth],
+        None if depth is None or third != "time" else sum(i in kept for i in range(depth)),
     )
 
 

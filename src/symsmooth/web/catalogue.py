@@ -40,7 +40,7 @@ NOISES = {
 THIRDS = {
     "none": ("Slice by slice", "Each slice by itself."),
     "volume": ("Volume", "Depth is a third dimension: neighbouring slices help each other."),
-    "time": ("Time series", "Time is the third dimension: neighbouring frames help."),
+    "time": ("Time series", "Frames help each other, wherever things have moved to."),
 }
 
 
