@@ -16,8 +16,8 @@ from skimage import data
 from typer.testing import CliRunner
 
 from symsmooth import cli
-from symsmooth.io import read_image
-from symsmooth.io.palette import find_ramp
+from symsmooth.io import ImageFile, read_image
+from symsmooth.io.palette import find_ramp, painted, unpainted
 
 Array = np.ndarray[Any, Any]
 
@@ -207,3 +207,65 @@ def test_what_shines_through_keeps_its_opacity(tmp_path: Path) -> None:
     assert image.ramp is None
     assert image.alpha is not None
     assert np.array_equal(image.alpha == 0, cells() == 60)
+
+
+# --- pictures that were painted -----------------------------------------------------------------
+
+
+def grey_picture() -> np.ndarray:
+    noise = np.random.default_rng(0).normal(0, 20, (96, 96))
+    return np.clip(data.camera()[100:196, 100:196] / 1.5 + noise, 0, 255).astype(np.uint8)
+
+
+@pytest.mark.parametrize("name", ["hot", "afmhot", "bone", "gist_heat"])
+def test_a_painted_picture_is_denoised_as_the_grey_one_and_painted_again(
+    tmp_path: Path, name: str
+) -> None:
+    colours = np.rint(255 * matplotlib.colormaps[name](np.arange(256))[:, :3]).astype(np.uint8)
+    grey = grey_picture()
+    Image.fromarray(colours[grey]).save(tmp_path / "painted.png")
+    found = CliRunner().invoke(
+        cli.app,
+        [
+            "denoise",
+            str(tmp_path / "painted.png"),
+            "-o",
+            str(tmp_path / "out.png"),
+            "--quality",
+            "fast",
+        ],
+    )
+    assert found.exit_code == 0, found.output
+    assert "grey in false colours" in found.output
+    result = read_image(tmp_path / "out.png").pixels
+    assert result.shape == (96, 96, 3)
+    known = {tuple(colour) for colour in colours.tolist()}
+    assert {tuple(colour) for colour in result.reshape(-1, 3).tolist()} <= known
+    clean = colours[np.clip(data.camera()[100:196, 100:196] / 1.5, 0, 255).astype(np.uint8)]
+    before, after = (
+        np.mean((np.asarray(each, float) - clean) ** 2) for each in (colours[grey], result)
+    )
+    assert after < before / 4
+
+
+def test_unpainted_and_painted_undo_each_other() -> None:
+    colours = np.rint(255 * matplotlib.colormaps["hot"](np.arange(256))[:, :3]).astype(np.uint8)
+    image = ImageFile(colours[grey_picture()], 2, None, "PNG")
+    inner = unpainted(image)
+    assert inner.pixels.ndim == 2
+    again = painted(inner)
+    np.testing.assert_array_equal(again.pixels, image.pixels)
+    assert (again.channel_axis, again.axes) == (image.channel_axis, image.axes)
+
+
+@pytest.mark.parametrize("picture", ["photograph", "grey", "drawing", "16 bit"])
+def test_other_pictures_stay_what_they_are(picture: str) -> None:
+    grey = grey_picture()
+    pixels = {
+        "photograph": data.astronaut()[:96, :96],
+        "grey": np.repeat(grey[..., np.newaxis], 3, axis=-1),
+        "drawing": np.random.default_rng(0).integers(0, 2, (96, 96, 3), np.uint8) * 255,
+        "16 bit": np.repeat(grey[..., np.newaxis], 3, axis=-1).astype(np.uint16),
+    }[picture]
+    image = ImageFile(pixels, 2, None, "PNG")
+    assert unpainted(image) is image

@@ -84,6 +84,12 @@ class DenoiseJob:
         return self.options.get("channels", "auto")
 
     @property
+    def finds_noise(self) -> bool:
+        """Whether the noise is to be found, whatever it is."""
+        is_auto = self.options.get("noise", "auto") == "auto"
+        return self.may_warn and is_auto and self.noise_region is None
+
+    @property
     def may_warn(self) -> bool:
         """Whether noise was left to be found: then it may be found wrong."""
         return self.method.takes_noise and self.sigma is None and self.noise_region is None
@@ -185,12 +191,15 @@ def denoise_file(
     """Read, make sure that the result can be written, denoise, write."""
     from .. import __version__
     from ..io.files import check_writable, copy_file, write_checked
+    from ..io.palette import painted, unpainted
     from ..io.stacks import cut
 
     start = time.perf_counter()
     report = progress or no_progress
     images = read_file(file, job.channel_axis)
     file.close()  # it may be what is written
+    if job.finds_noise and job.channel_axis == "auto" and not job.dtype:
+        images = [unpainted(image) for image in images]
     stacks = [cut(image, job.third) for image in images]
     target.parent.mkdir(parents=True, exist_ok=True)
     check_writable(target, [written_like(image, job.dtype) for image in images])
@@ -212,7 +221,7 @@ def denoise_file(
     if all(bilevel) and not job.dtype and is_copy(images[0], target):
         copy_file(file.path, target)
     else:
-        write_checked(target, [each.image for each in done], note)
+        write_checked(target, [painted(each.image) for each in done], note)
     report(1.0, "done")
     lost: list[JobWarning] = []
     if first.noise is not None:
@@ -403,7 +412,9 @@ def describe_size(image: ImageFile, stack: Stack) -> str:
     """Return width x height (x depth), dtype, channels, and how it is cut, in words."""
     size = "x".join(str(n) for n in reversed(image.spatial))
     channels = f" {image.n_channels} channels" if image.channel_axis is not None else ""
-    if image.ramp is not None:
+    if image.details.get("painted") is not None:
+        channels = ", grey in false colours"
+    elif image.ramp is not None:
         channels = ", grey with a palette"
     elif image.details.get("from_palette"):
         channels += ", its palette made RGB"

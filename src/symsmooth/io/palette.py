@@ -7,11 +7,11 @@ denoised and written, and the palette stays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .base import Array
+from .base import Array, ImageFile
 
 _LUMINANCE = np.array([0.299, 0.587, 0.114])
 # Tables of ImageJ and Matplotlib that grow in brightness fall back by 0.5 and wind 2.4 times the way at
@@ -19,6 +19,8 @@ _LUMINANCE = np.array([0.299, 0.587, 0.114])
 _MAX_FALL = 2.0  # of luminance, in 0 to 255
 _MAX_WINDING = 4.0
 _MIN_COLOURS = 16  # drawings have fewer
+_MAX_COLOURS = 256  # of a ramp of 8 bits
+_SAMPLE = 20_000  # pixels that are looked at first
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,3 +78,46 @@ def find_ramp(numbers: Array, colours: Array) -> Ramp | None:
     if fall.max() > _MAX_FALL or way > _MAX_WINDING * np.linalg.norm(used[-1] - used[0]):
         return None
     return Ramp(colours, first, last)
+
+
+def unpainted(image: ImageFile) -> ImageFile:
+    """Return a picture that was painted with the colours of a ramp as the grey one it is, else itself.
+
+    Screenshots and exports of microscopes are such: 8 bits in RGB, but not more than 256 colours, which
+    follow each other from dark to bright.  :func:`painted` gives them their colours back.
+    """
+    axis, pixels = image.channel_axis, image.pixels
+    if axis is None or pixels.dtype != np.uint8 or pixels.shape[axis] != 3 or pixels.ndim != 3:
+        return image
+    last = np.moveaxis(pixels, axis, -1)
+    flat = last.reshape(-1, 3).astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)
+    sample = np.unique(flat[:: max(1, flat.size // _SAMPLE)])
+    if sample.size > _MAX_COLOURS or sample.size < _MIN_COLOURS:
+        return image
+    codes, numbers = np.unique(flat, return_inverse=True)
+    if codes.size > _MAX_COLOURS:
+        return image
+    colours = (codes[:, np.newaxis] >> np.array([16, 8, 0], np.uint32) & 255).astype(np.uint8)
+    if (np.ptp(colours.astype(np.int64), axis=1) == 0).all():  # grey: that is known elsewhere
+        return image
+    order = np.argsort(colours @ _LUMINANCE, kind="stable")
+    rank = np.empty(len(order), np.uint8)
+    rank[order] = np.arange(len(order))
+    grey = rank[numbers].reshape(last.shape[:2])
+    ramp = find_ramp(grey, colours[order])
+    if ramp is None or not (np.diff(colours[order].astype(int), axis=0) >= 0).all():
+        return image
+    details = {**image.details, "ramp": ramp, "painted": axis}
+    return replace(image, pixels=grey, channel_axis=None, axes="", details=details)
+
+
+def painted(image: ImageFile) -> ImageFile:
+    """Return a picture with the colours that :func:`unpainted` took from it; others as they are."""
+    axis = image.details.get("painted")
+    if axis is None or image.ramp is None:
+        return image
+    colours = np.moveaxis(image.ramp.paint(image.pixels), -1, axis)
+    details = {
+        name: value for name, value in image.details.items() if name not in ("ramp", "painted")
+    }
+    return replace(image, pixels=colours, channel_axis=axis, axes="", details=details)

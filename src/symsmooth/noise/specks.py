@@ -25,6 +25,7 @@ Specks = Literal["auto", "keep", "remove"]
 
 _N_BINS = 12  # of brightness
 _FAR, _FARTHER = 4.5, 6.0  # deviations of a Gaussian; that of 1 of 150,000 pixels, and of none
+_DARK = 3.0  # where there is pepper of all depths: of Gaussian noise it takes 1 pixel of 700 with it
 _NEAR = 2.5  # for pixels with a value that is known for a speck's
 _APART = 1.5  # times what neighbours lie apart, without the two outermost
 _LIT = 0.3  # of its height over the ground: at most one neighbour of a speck is higher
@@ -137,7 +138,7 @@ def _no_speck(look: _Look) -> Array:
 
 
 def _dark_speck(look: _Look) -> Array:
-    return look.is_alone & (look.far < -_FAR)
+    return look.is_alone & (look.far < -_DARK)
 
 
 def _of_two_values(values: Array, look: _Look) -> Array:
