@@ -285,12 +285,15 @@ def test_clean_pictures_of_foliage_and_fur_are_not_noise(training) -> None:
 
 
 # Clean pictures out of focus, whose texture is alike everywhere: taken for coarse noise.
-TAKEN_FOR_NOISE = {"test_097.png", "test_149.png"}
+TAKEN_FOR_NOISE = {"test_149.png"}
+NEARLY = {"test_097.png"}  # 38.3 dB is left
 
 
 def test_texture_all_over_stays(image_folder) -> None:
     files = sorted((image_folder / "train400").glob("*.png"))[::4]
-    pictures = [np.asarray(Image.open(f)) / 255.0 for f in files if f.name not in TAKEN_FOR_NOISE]
+    pictures = [
+        np.asarray(Image.open(f)) / 255.0 for f in files if f.name not in TAKEN_FOR_NOISE | NEARLY
+    ]
     assert min(psnr(denoise(each, quality="preview"), each) for each in pictures) > 40.0
 
 

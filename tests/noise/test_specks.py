@@ -11,6 +11,8 @@ from symsmooth.core.image import open_image
 from symsmooth.core.metrics import psnr
 from symsmooth.noise.specks import find_specks, without_specks
 
+from ..odd_pictures import pictures
+
 SHAPE = 160, 192
 
 
@@ -99,6 +101,13 @@ def test_pepper_of_a_sensor_goes() -> None:
     assert found is not None
     assert (found & dead).sum() > 0.8 * dead.sum()
     assert (found & ~dead).sum() < 0.3 * dead.sum()
+
+
+def test_letters_are_no_pepper() -> None:
+    page = pictures()["text"]
+    for sigma in (10, 25, 50):
+        noisy = page + sigma / 255 * np.random.default_rng(0).standard_normal(page.shape)
+        assert find_specks(open_image(noisy), asked=False) is None
 
 
 def test_hot_pixels_go_when_asked_and_stars_stay() -> None:

@@ -25,7 +25,9 @@ Specks = Literal["auto", "keep", "remove"]
 
 _N_BINS = 12  # of brightness
 _FAR, _FARTHER = 4.5, 6.0  # deviations of a Gaussian; that of 1 of 150,000 pixels, and of none
-_DARK = 3.0  # where there is pepper of all depths: of Gaussian noise it takes 1 pixel of 700 with it
+_DARK = (
+    3.0  # where there is pepper of all depths: of Gaussian noise it takes 1 pixel of 700 with it
+)
 _NEAR = 2.5  # for pixels with a value that is known for a speck's
 _APART = 1.5  # times what neighbours lie apart, without the two outermost
 _LIT = 0.3  # of its height over the ground: at most one neighbour of a speck is higher
@@ -33,6 +35,10 @@ _MANY_OF_ONE, _MANY_DARK = 0.0003, 0.004  # of the pixels
 _OFTEN = 4.0  # times as often as any other value
 _ONE_SIDED = 5.0  # times as many are dark as bright
 _CALM = 0.75  # as often on the calmer half of the ground: details of pictures are not there (at most .5)
+_CELL, _FEWEST_CELLS = 32, 25  # pixels a side; fewer cells do not tell
+_EVEN = (
+    2.0  # variance of their number in cells over its mean: dots of letters have more, pepper has 1
+)
 _FINE = 1 / 400  # of the range: steps of 8 bits are coarser
 _ROUNDS = 2  # the second finds specks beside specks
 _LOOKED_AT = 512  # pixels a side, in the middle, that are looked at first
@@ -158,8 +164,19 @@ def _choose(look: _Look, is_fine: bool) -> _Rule | None:
     dark, bright = (_any_speck(look) & (sign * look.far > 0) for sign in (-1, 1))
     if is_fine and dark.sum() > max(_MANY_DARK * dark.size, _ONE_SIDED * bright.sum()):
         on_calm_ground = dark[look.apart < np.median(look.apart)].mean()
-        return _dark_speck if on_calm_ground > _CALM * dark.mean() else None
+        if on_calm_ground > _CALM * dark.mean() and _dispersion(dark) < _EVEN:
+            return _dark_speck
     return None
+
+
+def _dispersion(found: Array) -> float:
+    """Return the variance of the numbers found in cells over their mean: 1 if they are spread at random."""
+    rows, columns = (size // _CELL for size in found.shape)
+    if rows * columns < _FEWEST_CELLS:
+        return np.inf
+    inside = found[: rows * _CELL, : columns * _CELL]
+    counts = inside.reshape(rows, _CELL, columns, _CELL).sum(axis=(1, 3))
+    return float(counts.var(ddof=1) / max(counts.mean(), 1e-30))
 
 
 def _frequent_value(look: _Look, sign: int, far: float) -> float | None:
