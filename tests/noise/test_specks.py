@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.ndimage
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 import symsmooth
 from symsmooth.core.image import open_image
 from symsmooth.core.metrics import psnr
-from symsmooth.noise.specks import find_specks, without_specks
+from symsmooth.noise.specks import _sorted_neighbours, find_specks, without_specks
 
 from ..odd_pictures import pictures
 
@@ -148,6 +151,16 @@ def test_missing_pixels_stay_missing() -> None:
     assert picture.mask is not None
     assert picture.mask[:20].all()
     assert picture.mask[20:].any()
+
+
+@given(arrays(np.float32, (9, 11), elements=st.floats(-100, 100, width=32)))
+def test_neighbours_are_in_order(pixels: np.ndarray) -> None:
+    """Zeros and ones suffice for a sorting network, but this is quicker to believe."""
+    around = _sorted_neighbours(pixels, 1)
+    np.testing.assert_array_equal(around, np.sort(around, axis=0))
+    padded = np.pad(pixels, 1, mode="symmetric")
+    window = padded[3:6, 4:7].ravel()
+    np.testing.assert_array_equal(around[:, 3, 4], np.sort(np.delete(window, 4)))
 
 
 def test_a_tiny_picture_has_no_neighbours_to_ask() -> None:

@@ -41,7 +41,12 @@ _EVEN = (
 )
 _FINE = 1 / 400  # of the range: steps of 8 bits are coarser
 _ROUNDS = 2  # the second finds specks beside specks
-_LOOKED_AT = 512  # pixels a side, in the middle, that are looked at first
+# Batcher's network for eight numbers: pairs that are put in order, one after the other.
+_SORTING = (
+    (0, 1), (2, 3), (4, 5), (6, 7), (0, 2), (1, 3), (4, 6), (5, 7), (1, 2), (5, 6),
+    (0, 4), (1, 5), (2, 6), (3, 7), (2, 4), (3, 5), (1, 2), (3, 4), (5, 6),
+)  # fmt: skip
+_LOOKED_AT = 256  # pixels a side, in the middle, that are looked at first
 
 
 def without_specks(picture: Picture, specks: Specks = "auto") -> Picture:
@@ -114,7 +119,10 @@ def _sorted_neighbours(pixels: Float, step: int) -> Float:
     padded = np.pad(pixels, step, mode="symmetric")
     starts = [(step * y, step * x) for y in range(3) for x in range(3) if (y, x) != (1, 1)]
     around = np.stack([padded[y : y + height, x : x + width] for y, x in starts])
-    around.sort(axis=0)
+    for i, j in _SORTING:  # ten times as fast as a sort along the first axis
+        low = np.minimum(around[i], around[j])
+        np.maximum(around[i], around[j], out=around[j])
+        around[i] = low
     return around
 
 
