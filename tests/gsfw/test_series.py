@@ -156,11 +156,17 @@ def test_blocks_give_every_frame_once_and_fade_into_each_other(count: int) -> No
         ({"time_axis": 3}, "time_axis must lie between -3 and 2"),
         ({"time_axis": True}, "time_axis must be a whole number"),
         ({"time_axis": 0, "channel_axis": 0}, "both 0"),
+        ({"time_axis": 0, "tone": "srgb"}, "is for single pictures"),
     ],
 )
 def test_what_cannot_be_a_series_is_refused(options, words) -> None:
     with pytest.raises((ValueError, TypeError), match=words):
         symsmooth.denoise(np.zeros((4, 9, 9)), 1.0, **options)
+
+
+def test_a_map_of_levels_is_no_level_of_a_series() -> None:
+    with pytest.raises(ValueError, match="not a map"):
+        symsmooth.denoise(np.zeros((4, 9, 9)), np.ones((4, 9, 9)), time_axis=0)
 
 
 def test_volumes_are_no_frames() -> None:

@@ -86,8 +86,8 @@ class DenoiseJob:
     @property
     def finds_noise(self) -> bool:
         """Whether the noise is to be found, whatever it is."""
-        is_auto = self.options.get("noise", "auto") == "auto"
-        return self.may_warn and is_auto and self.noise_region is None
+        noise = self.options.get("noise", "auto")
+        return self.may_warn and isinstance(noise, str) and noise == "auto"
 
     @property
     def may_warn(self) -> bool:

@@ -208,6 +208,7 @@ def fit_denoise(
     how = How(quality, *split_strength(strength, chroma_strength), grain, tone)
     opened = open_image(image, channel_axis, mask, channels, time_axis)
     if opened.time_axis is not None:
+        _check_for_series(tone, sigma)
         return _fit_series(
             opened, sigma, noise, how, specks, make_rng(rng), Pool(workers, progress)
         )
@@ -220,6 +221,19 @@ def fit_denoise(
         picture.restore(found.image), found_noise, found.tone, found.n_bounded, picture.groups,
         count_specks(opened, picture), found.find_std,
     )  # fmt: skip
+
+
+def _check_for_series(tone: Tone, sigma: float | ArrayLike | None) -> None:
+    """Refuse what cannot be honoured for a series."""
+    if tone == "srgb":
+        raise ValueError(
+            "tone='srgb' is for single pictures, whose shadows it corrects one by one, and a series would "
+            "flicker; leave it out"
+        )
+    if sigma is not None and np.ndim(sigma) > 1:
+        raise ValueError(
+            "sigma of a series is a number, or one for each channel, not a map; give a model of noise"
+        )
 
 
 def _fit_series(

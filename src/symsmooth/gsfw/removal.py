@@ -64,7 +64,7 @@ def remove_noise(
         denoised = np.where(picture.constant[..., np.newaxis], picture.noisy, denoised)
     if how.grain > 0.0:
         denoised = denoised + np.float32(how.grain) * _removed_luminance(picture, denoised)
-    find_std = partial(_std_in_units, picture, model, found.white, found.white_variance)
+    find_std = partial(_std_in_units, task.picture, model, found.white, found.white_variance)
     n_bounded = max(found.n_bounded, other.n_bounded)
     return Removed(denoised, found.tone, n_bounded, find_std)
 

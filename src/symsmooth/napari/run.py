@@ -20,6 +20,7 @@ from ..gsfw.denoise import DenoiseResult, fit_denoise
 from ..gsfw.presets import Quality
 from ..noise import Noise, NoiseEstimator, resolve
 from ..noise.check import check_result
+from ..noise.specks import without_specks
 from .layers import Region, Source
 
 NoiseChoice = Literal["automatic", "white", "photon", "coarse", "Rician", "from a rectangle"]
@@ -165,7 +166,7 @@ def _usable(source: Source, numbers: Iterable[int]) -> Iterator[Picture]:
         pixels = _colours(source, source.load(source.stack.pieces[number]))
         if np.isfinite(pixels).any():
             found = True
-            yield open_image(pixels, source.stack.channel_axis)
+            yield without_specks(open_image(pixels, source.stack.channel_axis))
     if not found:
         raise ValueError("the layer has no usable pixel: none is finite")
 
