@@ -13,6 +13,7 @@ noise makes look less alike than they are; they are taken apart below 0.3 only.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ import scipy.ndimage
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+Float = NDArray[np.float32]
 Channels = Literal["auto", "together", "apart"]
 Groups = tuple[tuple[int, ...], ...]  # of channels that are denoised together
 
@@ -55,16 +57,19 @@ def compare_channels(pixels: Array) -> tuple[Array, Array]:
     height, width = pixels.shape[-3:-1]
     slices = pixels.reshape(-1, *pixels.shape[-3:])
     planes = slices[range(0, len(slices), -(-len(slices) // 4))]
-    high, wide = min(_WINDOW, height), min(_WINDOW, width)
+    high, wide = (min(_WINDOW, size) // 2 * 2 for size in (height, width))
     per_axis = max(int((_MAX_WINDOWS / len(planes)) ** 0.5), 1)
-    products, energies = [], []
-    for plane in planes:
-        for y in _starts(height, high, per_axis):
-            for x in _starts(width, wide, per_axis):
-                slopes = _slopes(plane[y : y + high, x : x + wide])  # (pixels, 2, channels)
-                products.append(np.einsum("ndi,ndj->ij", slopes, slopes) / len(slopes))
-                energies.append(_cell_energies((slopes**2).sum(axis=1).reshape(high, wide, -1)))
-    product, cells = np.array(products), np.concatenate(energies)
+    windows = [
+        _halved(plane[y : y + high, x : x + wide])
+        for plane in planes
+        for y in _starts(height, high, per_axis)
+        for x in _starts(width, wide, per_axis)
+    ]
+    slopes = _slopes(np.stack(windows))  # (2, windows, channels, y, x)
+    n_pixels = slopes.shape[-2] * slopes.shape[-1]
+    flat = slopes.reshape(*slopes.shape[:3], n_pixels)
+    product = np.asarray((flat @ flat.swapaxes(-1, -2)).sum(axis=0) / n_pixels, np.float64)
+    cells = _cell_energies(np.square(slopes).sum(axis=0))  # (cells, channels)
     calm, mean = np.quantile(cells, _CALM, axis=0), cells.mean(axis=0)
     own = np.sqrt(np.maximum(np.einsum("wii->wi", product) - calm, 0.0))
     most = np.einsum("wi,wj->ij", own, own)
@@ -72,23 +77,36 @@ def compare_channels(pixels: Array) -> tuple[Array, Array]:
     return alike, 1 - calm / np.maximum(mean, 1e-30)
 
 
-def _slopes(window: Array) -> Array:
-    """Return the gradients of a window, (pixels, 2, channels)."""
-    smooth = scipy.ndimage.gaussian_filter(window.astype(np.float64), (_WIDTH, _WIDTH, 0.0))
-    slopes = np.stack([np.gradient(smooth, axis=axis) for axis in (0, 1)], axis=-2)
-    return slopes.reshape(-1, 2, window.shape[-1])
+def _halved(window: Array) -> Array:
+    """Return a window (y, x, channels) at half its size, (channels, y / 2, x / 2), about 0."""
+    planes = np.moveaxis(window, -1, 0)
+    quarters = [planes[:, y::2, x::2] for y in (0, 1) for x in (0, 1)]
+    halved = np.asarray(sum(quarters[1:], quarters[0]), np.float64) / 4
+    return (halved - halved.mean(axis=(1, 2), keepdims=True)).astype(np.float32)
 
 
-def _cell_energies(energy: Array) -> Array:
-    """Return the mean energy of cells, (cells, channels)."""
-    rows, columns = (max(n // _CELL, 1) for n in energy.shape[:2])
-    side_y, side_x = energy.shape[0] // rows, energy.shape[1] // columns
-    inside = energy[: rows * side_y, : columns * side_x]
-    return (
-        inside.reshape(rows, side_y, columns, side_x, -1)
-        .mean(axis=(1, 3))
-        .reshape(rows * columns, -1)
-    )
+def _slopes(windows: Float) -> Float:
+    """Return the gradients of smoothed windows (..., y, x): (2, ..., y, x)."""
+    (smooth_y, slope_y), (smooth_x, slope_x) = (_smoothing(n) for n in windows.shape[-2:])
+    return np.stack([slope_y @ windows @ smooth_x.T, smooth_y @ windows @ slope_x.T])
+
+
+@functools.cache
+def _smoothing(size: int) -> tuple[Float, Float]:
+    """Return the matrices (size, size) that smooth a line of halved pixels, and that give its slopes."""
+    deviation = np.sqrt(_WIDTH**2 - 1 / 4) / 2  # pairs of pixels have a variance of 1 / 4
+    smooth = scipy.ndimage.gaussian_filter1d(np.eye(size), deviation, axis=0)
+    return smooth.astype(np.float32), np.gradient(smooth, axis=0).astype(np.float32)
+
+
+def _cell_energies(energy: Float) -> Float:
+    """Return the mean energy of cells of windows (windows, channels, y, x): (cells, channels)."""
+    side = _CELL // 2
+    rows, columns = (max(n // side, 1) for n in energy.shape[-2:])
+    high, wide = energy.shape[-2] // rows, energy.shape[-1] // columns
+    inside = energy[..., : rows * high, : columns * wide]
+    cells = inside.reshape(*energy.shape[:2], rows, high, columns, wide).mean(axis=(3, 5))
+    return np.moveaxis(cells, 1, -1).reshape(-1, energy.shape[1])
 
 
 def _starts(size: int, side: int, most: int) -> list[int]:

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.fft
 
 from ..core.image import Array, Float
-from .level import group_variances, patch_variance
+from .level import gradient_energy, patch_variance
 
 SIDE = 8  # pixels across a block
 _STRIDE = 4  # pixels between blocks
@@ -154,7 +154,11 @@ def measure(planes: Sequence[Float], valid: Sequence[Array | None], step: float)
     neighbouring pixel values, 0 if they are not rounded.
     """
     span = _span(planes)
-    found = [_measure_plane(plane, own, span) for plane, own in zip(planes, valid, strict=True)]
+    n_patches = _N_PATCHES // len(planes)
+    found = [
+        _measure_plane(plane, own, span, n_patches)
+        for plane, own in zip(planes, valid, strict=True)
+    ]
     live = [plane.live for plane in found]
     if not any(own.any() for own in live):
         return None
@@ -182,17 +186,17 @@ class _Plane:
     means: Float  # (ry, rx, channels)
     shares: Float  # (ry, rx, 3): at the least value, at the largest, equal to a neighbour
     grid: Float  # (2,)
-    floors: Float  # (floors, channels)
-    local: Float  # (nodes,)
-    n_blocks: int
+    patches: list[Array]  # of each channel, (m, 5, 5): those that white floors are found from
+    blocks: list[Float]  # of each channel, (n, 64): cosine transforms
+    low: list[Float]  # of each channel, (n,): energies of blocks at low frequencies
     live: Array  # (ry, rx)
 
 
-def _measure_plane(pixels: Float, valid: Array | None, span: Array) -> _Plane:
+def _measure_plane(pixels: Float, valid: Array | None, span: Array, n_patches: int) -> _Plane:
     n_channels = pixels.shape[-1]
     opponent = to_opponent(pixels)
     coefficients = [_blocks(opponent[..., c]) for c in range(n_channels)]
-    energy, ways, groups, squares, floors = [], [], [], [], []
+    energy, ways, groups, squares, low = [], [], [], [], []
     for c, own in enumerate(coefficients):
         square = own * own
         sums = square @ _TO_ALL
@@ -202,12 +206,8 @@ def _measure_plane(pixels: Float, valid: Array | None, span: Array) -> _Plane:
         ways.append(over[..., N_RINGS : N_RINGS + 12].reshape(*over.shape[:2], 3, 4))
         groups.append(over[..., N_RINGS + 12 : -3])
         squares.append(over[..., -3:])
-        patches = _sample_patches(opponent[..., c], valid)
-        floors.append(
-            (patch_variance(patches), *_least_eigenvalues(own, sums[..., :3].sum(axis=-1)))
-        )
+        low.append(sums[..., :3].sum(axis=-1).ravel())
         if c == 0:
-            local = _local_floors(patches)
             fourth = _over_regions((square * square) @ _TO_GROUPS)
             pairs = np.stack([in_groups[..., a] * in_groups[..., b] for a, b in _PAIRS], axis=-1)
             products = _over_regions(pairs)
@@ -230,9 +230,9 @@ def _measure_plane(pixels: Float, valid: Array | None, span: Array) -> _Plane:
         np.stack([_region_mean(pixels[..., c]) for c in range(n_channels)], axis=-1),
         _shares(pixels, span),
         _grid(opponent[..., 0]),
-        np.array(floors, np.float32).T,
-        local,
-        coefficients[0].shape[0] * coefficients[0].shape[1],
+        [_sample_patches(opponent[..., c], valid, n_patches) for c in range(n_channels)],
+        [own.reshape(-1, SIDE * SIDE) for own in coefficients],
+        low,
         live,
     )
 
@@ -316,8 +316,21 @@ class _Measured:
 
     def average(self, name: str) -> Array:
         """Return the mean over the planes of numbers that each has once."""
-        weights = [plane.n_blocks for plane in self.planes]
+        weights = [len(plane.low[0]) for plane in self.planes]
         return np.average([getattr(plane, name) for plane in self.planes], axis=0, weights=weights)
+
+    def white_floors(self) -> tuple[Float, Float]:
+        """Return what white noise can be at most: of each channel (floors, channels), near nodes (nodes,)."""
+        floors, local = [], np.zeros(0)
+        for c in range(self.n_channels):
+            patches = np.concatenate([plane.patches[c] for plane in self.planes])
+            energy = gradient_energy(patches)
+            if c == 0:
+                local = _local_floors(patches, energy)
+            blocks = np.concatenate([plane.blocks[c] for plane in self.planes])
+            low = np.concatenate([plane.low[c] for plane in self.planes])
+            floors.append((patch_variance(patches, energy), *_least_eigenvalues(blocks, low)))
+        return np.array(floors, np.float32).T, local.astype(np.float32)
 
     def shown(self, values: Float) -> Float:
         """Return pixel values from darkest (0) to brightest (1)."""
@@ -347,7 +360,8 @@ def _describe(measured: _Measured) -> Evidence:
         *(level - quantile for quantile in quantiles),
     ]
     floors = np.zeros((N_FLOORS, 3), np.float32)
-    floors[:, :n_channels] = measured.logs(measured.average("floors"))
+    white, local = measured.white_floors()
+    floors[:, :n_channels] = measured.logs(white)
     sizes = np.array([measured.step, measured.extent]) ** 2 / measured.reference
     wide = [
         quantiles.ravel(),
@@ -362,7 +376,7 @@ def _describe(measured: _Measured) -> Evidence:
         np.concatenate([each.reshape(n, -1) for each in features], axis=1).astype(np.float32),
         brightness,
         np.concatenate(wide).astype(np.float32),
-        measured.logs(measured.average("local")),
+        measured.logs(local),
         measured.reference,
         measured.floor,
         n_channels,
@@ -486,19 +500,18 @@ def _grid(luma: Float) -> Float:
     return np.array(found, np.float32)
 
 
-def _least_eigenvalues(coefficients: Float, low: Float) -> list[float]:
-    """Return the variance of white noise at most, from all blocks and from the calmer half of them."""
-    rows = coefficients.reshape(-1, SIDE * SIDE)[:, 1:]
-    calm = low.ravel()
+def _least_eigenvalues(blocks: Float, low: Float) -> list[float]:
+    """Return the variance of white noise at most, from all blocks (n, 64) and from the calmer half of them."""
     found = []
-    for own in (rows, rows[calm <= np.median(calm)]):
-        own = own[:: max(len(own) // _N_BLOCKS, 1)]
-        eigenvalues = np.linalg.eigvalsh(own.T @ own / np.float32(len(own)))
+    for own in (np.arange(len(blocks)), np.flatnonzero(low <= np.median(low))):
+        rows = blocks.take(own[:: max(len(own) // _N_BLOCKS, 1)], axis=0)
+        covariance = (rows.T @ rows)[1:, 1:] / np.float32(len(rows))  # without the blocks' means
+        eigenvalues = np.linalg.eigvalsh(covariance)
         found.append(max(float(eigenvalues[:_LEAST_EIGENVALUES].mean()), 0.0))
     return found
 
 
-def _local_floors(patches: Array) -> Float:
+def _local_floors(patches: Array, energy: Array) -> Array:
     """Return the variance of white noise near each node of brightness, from patches (m, y, x)."""
     order = np.argsort(patches.mean(axis=(1, 2)), kind="stable")
     odds = np.log(NODES / (1 - NODES))
@@ -506,21 +519,21 @@ def _local_floors(patches: Array) -> Float:
         len(order) / (1 + np.exp(-(odds + way))) for way in (-_PATCH_WINDOW, _PATCH_WINDOW)
     )
     groups = [order[int(a) : max(int(b), int(a) + 1)] for a, b in zip(first, last, strict=True)]
-    return group_variances(patches, groups, _LOST).astype(np.float32)
+    return np.array([patch_variance(patches[group], energy[group], _LOST) for group in groups])
 
 
-def _sample_patches(plane: Float, valid: Array | None, side: int = 5) -> Array:
-    """Return patches (m, y, x) of (y, x) at regular places; constant ones are left out."""
-    windows = np.lib.stride_tricks.sliding_window_view(plane, (side, side))
-    number = windows.shape[0] * windows.shape[1]
-    picks = np.arange(0, number, max(number // _N_PATCHES, 1))
-    at = np.unravel_index(picks, windows.shape[:2])
-    patches = windows[at].astype(np.float64)
-    flat = patches.reshape(len(patches), -1)
-    keep = (flat != flat[:, :1]).any(axis=1)
+def _sample_patches(plane: Float, valid: Array | None, most: int, side: int = 5) -> Array:
+    """Return about ``most`` patches (m, y, x) of (y, x) at regular places; constant ones are left out."""
+    rows, columns = (size - side + 1 for size in plane.shape)
+    y, x = np.divmod(np.arange(0, rows * columns, max(rows * columns // most, 1)), columns)
+    inside = (np.arange(side)[:, None] * plane.shape[1] + np.arange(side)).ravel()
+    at = (y * plane.shape[1] + x)[:, None] + inside
+    patches = plane.ravel().take(at)
+    keep = (patches != patches[:, :1]).any(axis=1)
     if valid is not None:
-        keep &= np.lib.stride_tricks.sliding_window_view(valid, (side, side))[at].all(axis=(1, 2))
-    return patches[keep] if keep.any() else patches
+        keep &= valid.ravel().take(at).all(axis=1)
+    patches = patches[keep] if keep.any() else patches
+    return patches.reshape(-1, side, side).astype(np.float64)
 
 
 def _level(energy: Float, eps: np.float32) -> Float:

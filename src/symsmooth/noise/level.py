@@ -138,7 +138,7 @@ def channel_sigmas(picture: Picture, samples: list[Array] | None = None) -> Arra
     if samples is None:
         samples = [sample_patches(picture, c) for c in range(picture.noisy.shape[-1])]
     with Pool(1):  # many small products: threads of the BLAS would only wait for each other
-        found = np.sqrt([patch_variance(sample) for sample in samples])
+        found = np.sqrt([patch_variance(own, gradient_energy(own)) for own in samples])
     return np.where(found >= FINEST, found, 0.0)
 
 
@@ -218,12 +218,12 @@ def _without(windows: Array, values: Sequence[object], fewest: int, picks: Array
     return kept if kept.size >= fewest else picks
 
 
-def patch_variance(patches: Array, lost: float = 0.0) -> float:
+def patch_variance(patches: Array, energy: Array, lost: float = 0.0) -> float:
     """Return the noise variance from patches (m, y, x): those that are as flat as noise makes them.
 
-    ``lost`` times their dimensions over their number is what few patches lose of the variance.
+    ``energy`` is their :func:`gradient_energy`; ``lost`` times their dimensions over their number is
+    what few patches lose of the variance.
     """
-    energy = _gradient_energy(patches)
     order = np.argsort(energy, kind="stable")
     energy, points = energy[order], patches.reshape(len(patches), -1)[order]
     moments = _Moments(points)
@@ -239,11 +239,6 @@ def patch_variance(patches: Array, lost: float = 0.0) -> float:
         variance = moments.flat_eigenvalue(n_flat, lost) / _KEPT_VARIANCE
         before = n_flat
     return variance
-
-
-def group_variances(patches: Array, groups: Sequence[Array], lost: float) -> Array:
-    """Return the noise variance of each group of patches; ``lost`` as for :func:`patch_variance`."""
-    return np.array([patch_variance(patches[group], lost) for group in groups])
 
 
 class _Moments:
@@ -275,11 +270,11 @@ class _Moments:
         return _flat_eigenvalue(self.covariance(n)) / max(kept, 0.5)
 
 
-def _gradient_energy(patches: Array) -> Array:
-    """Return the sum of squared central differences inside each patch."""
-    across = (patches[:, :, 2:] - patches[:, :, :-2]) / 2
-    down = (patches[:, 2:, :] - patches[:, :-2, :]) / 2
-    return (across**2).sum(axis=(1, 2)) + (down**2).sum(axis=(1, 2))
+def gradient_energy(patches: Array) -> Array:
+    """Return the sum of squared central differences inside each patch (m, y, x)."""
+    across = patches[:, :, 2:] - patches[:, :, :-2]
+    down = patches[:, 2:, :] - patches[:, :-2, :]
+    return (np.einsum("myx,myx->m", across, across) + np.einsum("myx,myx->m", down, down)) / 4
 
 
 @functools.cache

@@ -27,7 +27,7 @@ from ..core.parallel import Pool
 from .evidence import CENTRES, SIDE
 from .finding import Finding
 from .fit import find_model
-from .level import FINEST, patch_variance
+from .level import FINEST, gradient_energy, patch_variance
 from .model import Words
 
 _END = 25.0  # magnitude, in sigma, up to which there are tables; expansions serve above
@@ -330,7 +330,10 @@ def _without_background(patches: Array) -> float:
     means = patches.mean(axis=(1, 2))
     groups = np.array_split(np.argsort(means, kind="stable"), min(_GROUPS, len(means)))
     with Pool(1):
-        levels = [np.sqrt(max(patch_variance(patches[group]), 0.0)) for group in groups]
+        energy = gradient_energy(patches)
+        levels = [
+            np.sqrt(max(patch_variance(patches[group], energy[group]), 0.0)) for group in groups
+        ]
     found = [
         _sigma_of(means[group].mean(), level) for group, level in zip(groups, levels, strict=True)
     ]

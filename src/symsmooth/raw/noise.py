@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from ..core.image import Array, Float
 from ..core.parallel import Pool
-from ..noise.level import patch_variance
+from ..noise.level import gradient_energy, patch_variance
 from ..noise.levels import Photons
 from .colour import find_colour
 from .lines import fit_line
@@ -219,7 +219,8 @@ def _grouped(patches: Array, means: Array, max_groups: int) -> tuple[Array, Arra
         return np.empty(0), np.empty(0)
     groups = np.array_split(np.argsort(means, kind="stable"), count)
     with Pool(1):  # many small products: threads of the BLAS would only wait for each other
-        variances = np.array([patch_variance(patches[group]) for group in groups])
+        energy = gradient_energy(patches)
+        variances = np.array([patch_variance(patches[group], energy[group]) for group in groups])
     return np.array([means[group].mean() for group in groups]), variances
 
 
