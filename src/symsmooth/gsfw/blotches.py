@@ -14,9 +14,9 @@ import numpy as np
 
 from ..core.channels import mix
 from ..core.image import Float, Picture
+from ..core.multiscale import double, halve
 from ..core.parallel import Pool
 from ..noise import Noise
-from .multiscale import double, halve
 from .presets import Preset
 from .stages import run_gsfw
 

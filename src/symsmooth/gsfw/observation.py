@@ -11,8 +11,8 @@ import scipy.ndimage
 from ..core.blocks import Box
 from ..core.channels import mix
 from ..core.image import Float
+from ..core.multiscale import halve
 from ..noise import contrast
-from .multiscale import halve
 
 
 @dataclass(frozen=True)

@@ -110,6 +110,30 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
     }
 )
 
+# Coarse noise of cameras and phones is known less well than white noise, and clusters that fit closely keep
+# some of it: few, wide and soft ones are better there, and a second pilot is worse (-.09 dB on phones).
+_COARSE_PILOT_STAGE = replace(_FAST_PILOT, pixels_per_cluster=80, subsample=4, temperature=0.24)
+_COARSE_FINAL_STAGE = replace(
+    _FINAL,
+    patch_size=7,
+    pixels_per_cluster=60,
+    h_r=0.7,
+    reach=1.5,
+    max_clusters=4,
+    temperature=0.3,
+)
+COARSE_PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        "best": Preset(
+            (_COARSE_PILOT_STAGE,),
+            replace(_COARSE_FINAL_STAGE, pixels_per_cluster=40, max_clusters=6),
+        ),
+        "balanced": Preset((_COARSE_PILOT_STAGE,), _COARSE_FINAL_STAGE),
+        "fast": Preset((_COARSE_PILOT_STAGE,), replace(_COARSE_FINAL_STAGE, patch_size=6)),
+        "preview": PRESETS["preview"],
+    }
+)
+
 
 class Ramp(NamedTuple):
     """A number that follows another: ``start`` up to ``low``, linearly to ``start + rise`` at ``high``."""
@@ -150,15 +174,15 @@ _VOLUME_STRENGTH = Ramp(0.0, 25.0, start=1.75, rise=0.5)
 _COARSE_PILOT = Ramp(30.0, 55.0)
 _COARSE_FINAL = Ramp(30.0, 100.0, rise=0.5)
 
-# In colour clusters are more alike, since all channels chose them: fewer, larger ones do in the final
-# stage.
-_COLOUR_PATCH, _COLOUR_PIXELS_PER_CLUSTER = 7, 30  # at most, at least
+# In colour clusters are more alike, since all channels chose them: larger ones do in the final stage, and
+# fewer for each patch.  White noise of 10, 25, 50: -.03 dB (fast), -.01 (balanced, best) for a third of the
+# time; coarse noise: nothing.
+_COLOUR_PATCH = 7  # at most
+_COLOUR_MORE_PIXELS, _COLOUR_CLUSTERS = (
+    20,
+    0.7,
+)  # added to those of a cluster; of the clusters of a patch
 
-# Coarse noise of cameras and phones is known less well than white noise, and clusters that fit closely keep
-# some of it: EM of one iteration, and a second pilot that is given less of the noise again.  As for white
-# noise: -.07 dB on phones (best: -.18), -.01 to -.02 dB on cameras; textures under coarse Gaussian noise
-# that is known well: +.04 dB (best: +.08).
-_COARSE_NOISE_FEEDBACK = 0.4
 _COARSE_SHARE = (
     0.5  # from which on noise is coarse: half of the energy is missing at high frequencies
 )
@@ -188,10 +212,15 @@ def adapt(
     fitted = _fit_to_volume if n_dims == 3 else _fit_to_picture
     pilots, final = fitted(preset, noise)
     if n_dims == 2 and final is not None and n_channels > 1:
+        pilots = tuple(
+            replace(pilot, max_clusters=round(_COLOUR_CLUSTERS * pilot.max_clusters))
+            for pilot in pilots
+        )
         final = replace(
             final,
             patch_size=min(final.patch_size, _COLOUR_PATCH),
-            pixels_per_cluster=max(final.pixels_per_cluster, _COLOUR_PIXELS_PER_CLUSTER),
+            pixels_per_cluster=final.pixels_per_cluster + _COLOUR_MORE_PIXELS,
+            max_clusters=round(_COLOUR_CLUSTERS * final.max_clusters),
         )
     return replace(
         preset,
@@ -202,16 +231,9 @@ def adapt(
     )
 
 
-def for_noise(preset: Preset, coarse_share: float) -> Preset:
-    """Return the preset for noise that was made white by a spectrum which is only nearly its own.
-
-    ``coarse_share`` is 0 for white noise, 1 if there is none at high frequencies.
-    """
-    if coarse_share < _COARSE_SHARE:
-        return preset
-    first, *others = (replace(pilot, iterations=1) for pilot in preset.pilots)
-    later = (replace(pilot, feedback=_COARSE_NOISE_FEEDBACK) for pilot in others)
-    return replace(preset, pilots=(first, *later))
+def for_noise(quality: Quality, coarse_share: float) -> Preset:
+    """Return the preset for noise that is 0 for white noise, 1 if there is none at high frequencies."""
+    return (PRESETS if coarse_share < _COARSE_SHARE else COARSE_PRESETS)[quality]
 
 
 def _fit_to_volume(preset: Preset, noise: float) -> tuple[tuple[Stage, ...], Stage | None]:

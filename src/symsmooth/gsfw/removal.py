@@ -16,7 +16,7 @@ from ..noise import Noise, White
 from ..noise.clipping import correct_clipping
 from ..noise.tone import correct_tone
 from .blotches import remove_blotches
-from .presets import PRESETS, Quality, for_noise
+from .presets import Quality, for_noise
 from .stages import run_gsfw
 
 Tone = Literal["auto", "srgb", "linear"]
@@ -111,7 +111,7 @@ class _Task:
         picture, sigma = self.picture, self.model.white_sigma
         if strength == 0.0:
             return _Estimate(picture.noisy, 0.0, picture.noisy, np.zeros_like(picture.noisy), 0)
-        preset = for_noise(PRESETS[self.quality], self.model.coarse_share)
+        preset = for_noise(self.quality, self.model.coarse_share)
         if sigma is not None:
             own = self.model
             found = run_gsfw(picture, strength * sigma, preset, self.rng, pool)
@@ -132,7 +132,7 @@ class _Task:
 
     def _without_blotches(self, denoised: Float, strength: float, pool: Pool) -> Float:
         """Return denoised pixels whose colours have no blotches; frame by frame in a series."""
-        preset = for_noise(PRESETS[self.quality], self.model.coarse_share)
+        preset = for_noise(self.quality, self.model.coarse_share)
         if self.picture.time_axis is None:
             return remove_blotches(
                 self.picture, denoised, self.model, strength, preset, self.rng, pool

@@ -19,13 +19,13 @@ from ..core.alike import Groups
 from ..core.blocks import Block, Grid, default_halo, overlap_add, plan_blocks
 from ..core.channels import decorrelate, mix
 from ..core.image import Float, Picture
+from ..core.multiscale import replace_coarse
 from ..core.parallel import Pool
 from ..core.patches import whiten_inside
 from ..mixture.em import GaussianMixture, MixtureFit, fit_mixture, initial_mixture
 from ..mixture.members import Members, assign_patches
 from ..noise import contrast
 from .estimators import spectral, wiener
-from .multiscale import replace_coarse
 from .observation import Observation
 from .presets import Preset, Stage, adapt, calibration, widen
 from .repetition import share_repeated
@@ -40,6 +40,9 @@ _MIN_POSITIONS = 4
 _NO_NOISE = 3e-7
 # Shares of the time that is left, for the progress callback alone: measured on 256 x 256 pixels.
 _COARSE_TIME, _CLUSTERS_TIME, _MEMBERS_TIME = 0.17, 0.25, 0.3
+# Pixels a side of a patch, from which on its rim is left out where colours are filtered, whose details are
+# larger than those of luminance: -.01 to -.02 dB for a sixth to a quarter of the time.
+_WITHOUT_RIM = 5
 _BOUND = 8.0  # sigma: no pixel of any picture has more Gaussian noise than that
 
 
@@ -201,7 +204,7 @@ def _run_padded(
     is_series = observation.is_series
     plan = adapt(preset, observation.contrast, len(spatial), n_channels, is_series=is_series)
     min_side = max(stage.patch_size for stage in plan.stages) + _MIN_POSITIONS
-    margin = _MARGIN if len(spatial) == 2 else 0
+    margin = _MARGIN if len(spatial) == 2 or is_series else 0
     widths = [(margin, margin + max(0, min_side - size)) for size in spatial]
     if is_series:
         widths[0] = (0, max(0, 2 - spatial[0]))
@@ -212,7 +215,9 @@ def _run_padded(
         with _clock(seconds, "coarse"), pool.part(_COARSE_TIME, "half size"):
             coarse = _run_padded(padded.halved(), preset, rng, pool).image  # less noise is there
     found = _run_stages(padded, plan, coarse, rng, pool)
-    inside = tuple(slice(margin, margin + size) for size in spatial)
+    inside = tuple(
+        slice(before, before + size) for (before, _), size in zip(widths, spatial, strict=True)
+    )
     return replace(
         found,
         images=tuple(image[inside] for image in found.images),
@@ -270,6 +275,8 @@ def _run_stage(
     n_channels = image.shape[-1]
     pool.expect(n_channels)
     for c in range(n_channels):
+        if c == 1 and min(members.patch[1:]) >= _WITHOUT_RIM:
+            members = members.without_rim()
         noisy = np.ascontiguousarray(observation.pixels[..., c])
         if pilot is None:
             found = spectral(noisy, members, observation.sigma, pool)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,17 @@ class Members:
     shares: Float
     grid: tuple[int, int, int]  # positions of patches
     patch: tuple[int, int, int]
+
+    def without_rim(self) -> Members:
+        """Return the same members with patches that lack their outermost pixels, but for those in depth."""
+        (slices, rows, columns), (depth, high, wide) = self.grid, self.patch
+        next_row = columns + wide - 1  # pixels from one row of a channel to the next
+        return replace(
+            self,
+            corners=self.corners + np.int32(next_row + 1),
+            grid=(slices, rows + 2, columns + 2),
+            patch=(depth, high - 2, wide - 2),
+        )
 
 
 def assign_patches(

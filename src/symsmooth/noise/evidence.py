@@ -320,7 +320,7 @@ class _Measured:
         return np.average([getattr(plane, name) for plane in self.planes], axis=0, weights=weights)
 
     def white_floors(self) -> tuple[Float, Float]:
-        """Return what white noise can be at most: of each channel (floors, channels), near nodes (nodes,)."""
+        """Return what white noise can be at most: (floors, channels), and near nodes (nodes,)."""
         floors, local = [], np.zeros(0)
         for c in range(self.n_channels):
             patches = np.concatenate([plane.patches[c] for plane in self.planes])
@@ -501,7 +501,7 @@ def _grid(luma: Float) -> Float:
 
 
 def _least_eigenvalues(blocks: Float, low: Float) -> list[float]:
-    """Return the variance of white noise at most, from all blocks (n, 64) and from the calmer half of them."""
+    """Return the variance of white noise at most, from all blocks (n, 64) and from the calmer half."""
     found = []
     for own in (np.arange(len(blocks)), np.flatnonzero(low <= np.median(low))):
         rows = blocks.take(own[:: max(len(own) // _N_BLOCKS, 1)], axis=0)

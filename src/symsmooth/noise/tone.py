@@ -20,6 +20,7 @@ import scipy.interpolate
 import scipy.ndimage
 
 from ..core.image import Array, Float
+from ..core.multiscale import double, halve
 
 _WIDTH = 8.0  # pixels, of the window in which the level of what was removed is measured
 # What is aimed at: 0 the mean of the clipped linear light, 1 the light before clipping.  The references of
@@ -48,24 +49,44 @@ def correct_tone(noisy: Float, denoised: Float) -> tuple[Float, float]:
     Both pictures are gamma-encoded, (y, x, channels), 0 to 1.
     """
     residual = noisy - denoised
-    window = (_WIDTH, _WIDTH, 0.0)
-    level = np.sqrt(scipy.ndimage.gaussian_filter(residual**2, window, truncate=3.0))
-    correction, third = _tables()
-    found = expected = 0.0
-    for rows in _strips(len(noisy)):
-        own = _look_up(third, denoised[rows], level[rows])
-        weight = own / np.maximum(level[rows], _LEAST) ** 6
-        found += float((weight * residual[rows] ** 3).sum(dtype=np.float64))
-        expected += float((weight * own).sum(dtype=np.float64))
-    skew = found / max(expected, 1e-12)
-    use = float(np.clip((skew - _SKEWED[0]) / (_SKEWED[1] - _SKEWED[0]), 0.0, 1.0))
+    window = (_WIDTH / 4, _WIDTH / 4, 0.0)
+    small = scipy.ndimage.gaussian_filter(halve(halve(residual**2)), window, truncate=3.0)
+    level = np.sqrt(small)  # at a quarter of the size
+    use = _how_skewed(residual, denoised, level)
     if use == 0.0:
         return denoised, 0.0
+    height, width, _ = noisy.shape
+    level = double(double(level, (-(-height // 2), -(-width // 2))), (height, width))
     result = np.empty_like(denoised)
-    for rows in _strips(len(noisy)):
-        added = np.float32(use) * _look_up(correction, denoised[rows], level[rows])
+    for rows in _strips(height):
+        added = np.float32(use) * _look_up(_tables()[0], denoised[rows], level[rows])
         result[rows] = np.clip(denoised[rows] + added, 0.0, 1.0)
     return result, use
+
+
+def _how_skewed(residual: Float, denoised: Float, level: Float) -> float:
+    """Return how sure it is that a tone curve skewed what was removed, 0 to 1.
+
+    ``level`` is its deviation, at a quarter of the size.
+    """
+    third = _tables()[1]
+    found = expected = 0.0
+    for rows in _strips(len(residual)):
+        near = np.repeat(level[rows.start // 4 : -(-rows.stop // 4)], 4, axis=1)[
+            :, : residual.shape[1]
+        ]
+        at = np.rint(np.minimum(near, _MOST) * np.float32((_LEVELS - 1) / _MOST)).astype(np.intp)
+        weight = 1 / np.maximum(near, _LEAST) ** 6
+        for k in range(4):  # every fourth row
+            shown = np.clip(denoised[rows][k::4], 0.0, 1.0)
+            mean = np.rint(shown * np.float32(_MEANS - 1)).astype(np.intp)
+            count = len(shown)
+            own = third.ravel().take(mean * _LEVELS + at[:count])
+            weighted = own * weight[:count]
+            found += float((weighted * residual[rows][k::4] ** 3).sum(dtype=np.float64))
+            expected += float((weighted * own).sum(dtype=np.float64))
+    skew = found / max(expected, 1e-12)
+    return float(np.clip((skew - _SKEWED[0]) / (_SKEWED[1] - _SKEWED[0]), 0.0, 1.0))
 
 
 def _strips(height: int) -> Iterator[slice]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from symsmooth.gsfw.multiscale import double, halve, replace_coarse
+from symsmooth.core.multiscale import double, halve, replace_coarse
 
 SHAPES = [(8, 10, 1), (7, 9, 2), (1, 5, 1), (6, 5, 7, 1)]
 

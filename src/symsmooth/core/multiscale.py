@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.image import Float
+from .image import Float
 
 
 def halve(image: Float) -> Float:
