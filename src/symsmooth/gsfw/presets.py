@@ -252,7 +252,7 @@ def _fit_to_series(preset: Preset, noise: float) -> Preset:
             pilot,
             patch_size=4,
             n_frames=2,
-            pixels_per_cluster=60,
+            pixels_per_cluster=80,
             iterations=1,
             subsample=4,
             reach=2.0,
@@ -262,7 +262,7 @@ def _fit_to_series(preset: Preset, noise: float) -> Preset:
     )
     final = preset.final and replace(
         preset.final,
-        patch_size=7,
+        patch_size=8,
         n_frames=1,
         pixels_per_cluster=60,
         reach=1.5,
