@@ -41,11 +41,25 @@ NoiseFrom = Annotated[
     str, typer.Option(metavar="X,Y,W,H", help="Measure the noise in this flat rectangle.")
 ]
 Volume = Annotated[bool, typer.Option("--volume", help="Denoise a stack as a volume, in 3-D.")]
-Slices = Annotated[bool, typer.Option("--slices", help="Denoise a volume slice by slice.")]
+Slices = Annotated[
+    bool,
+    typer.Option("--slices", help="Denoise a volume slice by slice, a video frame by frame."),
+]
 Time = Annotated[
     bool,
     typer.Option(
-        "--time", help="Denoise a time series as one: frames help each other, wherever things move."
+        "--time",
+        help="Denoise a time series (a stack, the pictures of a folder) as one: frames help each other, "
+        "wherever things move.",
+    ),
+]
+Frame = Annotated[
+    int | None,
+    typer.Option(
+        "--frame",
+        metavar="N",
+        parser=whole_number("--frame", 0),
+        help="Write one frame of a series, from 0: the best of a burst.",
     ),
 ]
 Linear = Annotated[

@@ -14,15 +14,18 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..app import batch, jobs
+from ..app.errors import UsageError
 from ..app.large import BoxOptions
 from ..app.noise_report import NoiseDescription, describe, value_range
 from ..app.raw import is_raw, raw_noise
-from ..app.run import BatchJob, run
+from ..app.run import BatchJob, run, run_series
+from ..app.series import plan_series
 from .arguments import (
     AsJson,
     Axis,
     DtypeName,
     Format,
+    Frame,
     Inputs,
     Jobs,
     Linear,
@@ -77,6 +80,7 @@ def denoise(
     volume: Volume = False,
     slices: Slices = False,
     time: Time = False,
+    frame: Frame = None,
     format: Format = "",
     dtype: DtypeName = "",
     linear: Linear = False,
@@ -103,23 +107,42 @@ def denoise(
         axis = parse_channel_axis(channel_axis)
         chosen = find_method(method)
         options = parse_options(chosen, given_options(context) | unknown)
-        third = parse_third_axis(volume, slices, time)
+        third = parse_third_axis(volume, slices, time, frame)
         region = parse_region(noise_from)
         how = jobs.DenoiseJob(
-            chosen, options, sigma, axis, workers, seed, third, region, linear, dtype
+            chosen, options, sigma, axis, workers, seed, third, region, linear, dtype, frame
         )
         with opened_streams(names, out, format) as streams:
-            plan = batch.plan_outputs(streams.names, streams.out, overwrite, resume)
             printing = _Printing(as_json, quiet, verbose, streams)
+            shown = sys.stderr.isatty() and not (as_json or quiet)
+            if third == "time":
+                series = plan_series(
+                    streams.names, streams.out, how, overwrite, resume, printing.notify
+                )
+                if series:
+                    _check_one_by_one(n_jobs, scheduler)
+                    with progress_bar("", shown) as bar:
+                        pause = nullcontext if bar is None else bar.pause
+                        _print_in_order(run_series(series, bar), printing, pause)
+                    return
+            plan = batch.plan_outputs(streams.names, streams.out, overwrite, resume)
             for line in plan.skipped:
                 printing.notify(line)
             if plan.done:
                 total = len(plan.done) + len(plan.targets)
                 printing.notify(f"skipped {len(plan.done)} of {total} files: their output exists")
             boxes = BoxOptions(resume, scheduler, printing.notify)
-            with progress_bar("", sys.stderr.isatty() and not (as_json or quiet)) as bar:
+            with progress_bar("", shown) as bar:
                 results = run(BatchJob(plan.targets, how, boxes, n_jobs), bar)
                 _print_in_order(results, printing, nullcontext if bar is None else bar.pause)
+
+
+def _check_one_by_one(n_jobs: int, scheduler: str) -> None:
+    """Refuse what would part the frames of a series."""
+    if n_jobs > 1:
+        raise UsageError("frames of a series follow each other; leave out --jobs")
+    if scheduler:
+        raise UsageError("a cluster takes pictures and volumes; leave out --time or --scheduler")
 
 
 @dataclass(frozen=True)
