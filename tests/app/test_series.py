@@ -13,7 +13,6 @@ import tifffile
 from PIL import Image
 from typer.testing import CliRunner
 
-import symsmooth
 from symsmooth import cli
 from symsmooth.app.errors import UsageError
 from symsmooth.app.frame_numbers import frames_around, frames_looked_at
@@ -23,6 +22,7 @@ from symsmooth.app.series import find_series
 from symsmooth.core.metrics import psnr
 from symsmooth.io import read_image, write_image
 from symsmooth.methods import METHODS
+from symsmooth.noise import White
 
 Array = np.ndarray[Any, Any]
 Run = Callable[..., Any]
@@ -260,4 +260,4 @@ def test_a_sigma_that_was_given_is_used(run: Run, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("symsmooth.gsfw.denoise.denoise_frames", watched)
     assert run("denoise", "in", "-o", "out", "--time", "--sigma", "7").exit_code == 0
-    assert given[0] == symsmooth.White(7.0)
+    assert given[0] == White(7.0)

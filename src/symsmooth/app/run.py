@@ -18,6 +18,7 @@ from .large import BoxOptions, denoise_boxes, large_source
 from .page import Page
 from .raw import denoise_raw_file, is_raw
 from .series import SeriesJob, denoise_series
+from .video import denoise_video
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,12 @@ def _denoise(job: FileJob, progress: Progress | None) -> Outcome:
     if progress is not None:
         progress(0.0, "reading")
     with open_file(job.source) as file:
+        if file.format == "VIDEO":
+            if job.boxes.scheduler:
+                raise UsageError("a cluster takes pictures and volumes; leave out --scheduler")
+            return denoise_video(file, job.target, job.how, progress)
+        if job.how.lossless:
+            raise UsageError("--lossless is for video; leave it out")
         if is_raw(file):
             return denoise_raw_file(file, job.target, job.how, progress)
         large = None  # a series is not cut into boxes, which would part what moves

@@ -90,6 +90,8 @@ def plan_series(
     if not every:
         return []
     check_series(how)
+    if how.lossless:
+        raise UsageError("--lossless is for video; leave it out")
     if how.frame is not None:
         return [_plan_frame(sources, out, how, overwrite, resume) for sources in every]
     targets = plan_outputs(names, out, overwrite, resume).targets

@@ -16,7 +16,8 @@ from .method_options import complete_method
 Inputs = Annotated[
     list[str],
     typer.Argument(
-        metavar="IN", help="Pictures, stacks, arrays or folders of them; - is standard input."
+        metavar="IN",
+        help="Pictures, stacks, arrays, folders of them, or videos; - is standard input.",
     ),
 ]
 Out = Annotated[
@@ -64,6 +65,9 @@ Frame = Annotated[
 ]
 Linear = Annotated[
     bool, typer.Option("--linear", help="Develop a raw file to linear light instead of sRGB.")
+]
+Lossless = Annotated[
+    bool, typer.Option("--lossless", help="Write a video without loss: FFV1 in .mkv.")
 ]
 DtypeName = Annotated[
     str,

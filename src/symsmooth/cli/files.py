@@ -29,6 +29,7 @@ from .arguments import (
     Inputs,
     Jobs,
     Linear,
+    Lossless,
     MethodName,
     NoiseFrom,
     Out,
@@ -81,6 +82,7 @@ def denoise(
     slices: Slices = False,
     time: Time = False,
     frame: Frame = None,
+    lossless: Lossless = False,
     format: Format = "",
     dtype: DtypeName = "",
     linear: Linear = False,
@@ -110,7 +112,18 @@ def denoise(
         third = parse_third_axis(volume, slices, time, frame)
         region = parse_region(noise_from)
         how = jobs.DenoiseJob(
-            chosen, options, sigma, axis, workers, seed, third, region, linear, dtype, frame
+            chosen,
+            options,
+            sigma,
+            axis,
+            workers,
+            seed,
+            third,
+            region,
+            linear,
+            dtype,
+            frame,
+            lossless,
         )
         with opened_streams(names, out, format) as streams:
             printing = _Printing(as_json, quiet, verbose, streams)
