@@ -161,13 +161,17 @@ def denoise_series(job: SeriesJob, progress: Progress | None) -> Outcome:
     )  # fmt: skip
 
 
-def read_looked_at(sources: Sequence[Path], how: DenoiseJob) -> list[ImageFile]:
-    """Read the frames from which the noise of a series is found."""
+def look_at_series(sources: Sequence[Path], how: DenoiseJob) -> tuple[ImageFile, FrameRun]:
+    """Find the noise of a series from several frames; only these are read."""
     frames: list[ImageFile] = []
     for number in frames_looked_at(len(sources)):
         frames.append(_read_frame(sources[number], how))
         _check_alike(frames[0], frames[-1], sources[number])
-    return frames
+    first, pixels = frames[0], [image.pixels for image in frames]
+    span = max(map(value_range, pixels))
+    whole, _ = _joined(first, len(sources))
+    whole = replace(whole, details={**whole.details, "span": span})
+    return whole, FrameRun(how, pixels, first.channel_axis, span, True, 0)
 
 
 def _prepare(job: SeriesJob, report: Progress) -> tuple[ImageFile, FrameRun]:
@@ -190,7 +194,7 @@ def _prepare(job: SeriesJob, report: Progress) -> tuple[ImageFile, FrameRun]:
             frames.append(image.pixels)
     assert first is not None
     report(_CHECKED, "noise")
-    span = max(value_range(frame) for frame in frames)
+    span = max(map(value_range, frames))
     return first, FrameRun(how, frames, first.channel_axis, span, True, n_frames // 2)
 
 

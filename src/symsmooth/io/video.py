@@ -33,7 +33,6 @@ _DEMUXERS = {
 }
 _COLOUR_TAGS = ("color_range", "colorspace", "color_primaries", "color_trc")
 _FAR = 90  # frames from which on it is faster to seek than to decode
-_SHORT = 0.1  # seconds by which a container may say too much
 _MAX_STREAMS = 64
 _DAMAGED = "it is damaged or was cut off; if a player shows it, make a copy: ffmpeg -i IN -c:v ffv1 OUT.mkv"
 
@@ -98,7 +97,10 @@ class Video:
         self.close()
         self._handle.seek(0)
         name = _DEMUXERS[self._kind].partition(",")[0]
-        self._container = av.open(self._handle, format=name, metadata_errors="replace")
+        try:
+            self._container = av.open(self._handle, format=name, metadata_errors="replace")
+        except av.FFmpegError as error:
+            raise FileError(f"cannot be read: {_words(error)}; {_DAMAGED}") from error
         streams = self._container.streams
         if len(streams) > _MAX_STREAMS:
             raise FileError(f"has {len(streams)} streams; take out those you need")
@@ -153,10 +155,8 @@ class Video:
         """
         self._open()
         times: list[int] = []
-        n_packets, end = 0, 0.0
+        n_packets = 0
         for packet in self._packets():
-            if packet.pts is not None and packet.time_base is not None:
-                end = max(end, float((packet.pts + (packet.duration or 0)) * packet.time_base))
             if packet.stream_index != self.stream.index:
                 continue
             n_packets += packet.size > 0
@@ -173,29 +173,19 @@ class Video:
             raise FileError(f"has no frame that can be decoded: {_DAMAGED}")
         if (decode and times != self.times) or len(set(times)) < len(times):
             raise FileError("shows two frames at one time: its times are damaged")
-        self._check_end(n_packets, end)
+        self._check_end(n_packets)
         if not decode:
             self._look_at(next(self._decoded()), 0)
 
-    def _check_end(self, n_packets: int, end: float) -> None:
+    def _check_end(self, n_packets: int) -> None:
         """Refuse a container that says that it has more than is there."""
-        if self._kind == "mp4" and 0 < n_packets < self.stream.frames:
-            raise FileError(f"ends after {n_packets} of {self.stream.frames} frames: {_DAMAGED}")
-        duration = self._container.duration
-        if self._kind == "matroska" and duration is not None:
-            said = duration / av.time_base
-            if len(self.times) > 1:
-                steps = np.diff(self.times)
-                longest = float(steps.max() * self.stream.time_base)
-            else:
-                longest = 0.0
-            if said - end > max(2 * longest, _SHORT):
-                raise FileError(f"ends after {end:.1f} of {said:.1f} seconds: {_DAMAGED}")
-        if self._kind == "avi":
-            self._handle.seek(4)
-            said = int.from_bytes(self._handle.read(4), "little")
-            if self._size < said:
-                raise FileError(f"says it has {said} bytes and has {self._size}: {_DAMAGED}")
+        said, has, what = _said_size(self._kind, self._handle, self._size), self._size, "bytes"
+        if self._kind == "mp4":
+            said, has, what = self.stream.frames, n_packets, "frames"
+        elif self._kind == "y4m":
+            said = _y4m_size(self._handle, len(self.times), self.stream.codec_context)
+        if said is not None and has < said:
+            raise FileError(f"says it has {said} {what} and has {has}: {_DAMAGED}")
 
     def _look_at(self, frame: Any, number: int) -> None:
         """Refuse what cannot be kept; of the first frame keep what holds for all."""
@@ -231,7 +221,7 @@ class Video:
         try:
             yield from self._container.demux()
         except (av.FFmpegError, MemoryError) as error:
-            raise FileError(f"cannot be read: {one_line(error)}; {_DAMAGED}") from error
+            raise FileError(f"cannot be read: {_words(error)}; {_DAMAGED}") from error
 
     def _decoded(self, others: Callable[[Any], object] | None = None) -> Iterator[Any]:
         """Yield decoded frames from the beginning; give packets of other streams away as they come."""
@@ -296,6 +286,51 @@ class Video:
         if self._container is not None:
             self._container.close()
             self._container = None
+
+
+def _words(error: BaseException) -> str:
+    """Return what FFmpeg says, without its numbers and the name of our handle."""
+    return str(getattr(error, "strerror", None) or one_line(error)).lower()
+
+
+def _said_size(kind: str, handle: BinaryIO, size: int) -> int | None:
+    """Return how many bytes an AVI or a Matroska says it has; None if it does not say so."""
+    handle.seek(0)
+    start = handle.read(4096)
+    if kind == "avi":
+        return 8 + int.from_bytes(start[4:8], "little")
+    if kind != "matroska":
+        return None
+    length, at = _ebml_size(start, 4)
+    at += length or 0
+    if start[at : at + 4] != b"\x18\x53\x80\x67":  # the segment that holds all else
+        return None
+    length, at = _ebml_size(start, at + 4)
+    return None if length is None else at + length
+
+
+def _ebml_size(data: bytes, at: int) -> tuple[int | None, int]:
+    """Return a size of an element of Matroska, None if it is not known, and where its content begins."""
+    if at >= len(data) or data[at] == 0:
+        return None, at
+    n_bytes = 9 - data[at].bit_length()
+    value = int.from_bytes(data[at : at + n_bytes], "big") & ((1 << 7 * n_bytes) - 1)
+    return (None if value == (1 << 7 * n_bytes) - 1 else value), at + n_bytes
+
+
+def _y4m_size(handle: BinaryIO, n_frames: int, context: Any) -> int | None:
+    """Return how many bytes a Y4M with one frame more would have, if it has a part of that frame."""
+    handle.seek(0)
+    start = handle.read(4096)
+    header, _, rest = start.partition(b"\n")
+    if not rest.startswith(b"FRAME\n"):
+        return None
+    frame = 6 + sum(
+        plane.height * plane.width * (1 if context.format.components[0].bits == 8 else 2)
+        for plane in av.VideoFrame(context.width, context.height, context.pix_fmt).planes
+    )
+    whole = len(header) + 1 + n_frames * frame
+    return whole if handle.seek(0, 2) == whole else whole + frame
 
 
 def _is_cover(stream: Any) -> bool:
@@ -434,7 +469,8 @@ def check_name(path: Path, lossless: bool) -> None:
     suffix = path.suffix.lower()
     if suffix not in VIDEO_SUFFIXES:
         raise FileError(
-            f"{path}: a video is written as {', '.join(VIDEO_SUFFIXES)}, not {suffix!r}"
+            f"{path}: a video is written as {', '.join(VIDEO_SUFFIXES)}, not {suffix!r}; --frame N writes "
+            "one frame of it as a picture"
         )
     if lossless and suffix != ".mkv":
         raise FileError(f"{path}: lossless video (FFV1) goes into .mkv; end the name so")
