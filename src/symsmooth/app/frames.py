@@ -105,7 +105,7 @@ class FrameRun:
             by_channels.setdefault(self._own(frame), []).append(frame)
         if len(by_channels) > 1:
             by_channels.pop(_NONE, None)
-        self._channels = max(by_channels, key=lambda own: len(by_channels[own]))
+        self._channels = max(by_channels, key=lambda own: (own == _ALL, len(by_channels[own])))
         alike = by_channels[self._channels]
         self._noise = job.find_noise(noise_of_frames(alike, channel_axis, job))
         self.words: NoiseDescription | None = None
@@ -190,10 +190,12 @@ class FrameRun:
         if self._noise is None or self.words is None or self._checked is None:
             return None, []
         before, after = self._checked
+        warnings = find_warnings(self.words, before, self._span, self.removed, self._job.sigma)
+        if not self._fits(self._own(before)):  # a black or grey frame between others
+            return None, warnings
         picture = noise_of_frames([before], self._axis, self._job).picture
         check = check_result(picture, after, self._noise)
-        warnings = find_warnings(self.words, before, self._span, self.removed, self._job.sigma)
-        if self._job.may_warn and self._fits(_own_channels(picture)):
+        if self._job.may_warn:
             own = trial(self._job, self._axis)
             warnings += warn_of_noise_left(check, picture, self._noise, self._span, own)
         return check, warnings

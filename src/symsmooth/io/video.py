@@ -23,8 +23,9 @@ from .formats import VIDEO_SUFFIXES, container_of
 from .limits import check_declared_size
 from .video_pixels import Pixels, pixels_of
 
-# Constant quality of the encoders: CRFREASON
-QUALITY = 16
+# Constant quality (CRF) of the encoders.  At 12 coding costs 0.2 to 0.3 dB of a clip denoised at sigma 20,
+# and 1.1 to 1.6 dB at sigma 5, where there are 44 dB; at 16 twice as much, for two thirds of the bytes.
+QUALITY = 12
 _DEMUXERS = {
     "mp4": "mov,mp4,m4a,3gp,3g2,mj2",
     "matroska": "matroska,webm",
@@ -34,6 +35,7 @@ _DEMUXERS = {
 _COLOUR_TAGS = ("color_range", "colorspace", "color_primaries", "color_trc")
 _FAR = 90  # frames from which on it is faster to seek than to decode
 _MAX_STREAMS = 64
+_MAX_BOXES = 100_000  # of an MP4 that are looked at; one that was written in fragments has many
 _DAMAGED = "it is damaged or was cut off; if a player shows it, make a copy: ffmpeg -i IN -c:v ffv1 OUT.mkv"
 
 
@@ -179,13 +181,15 @@ class Video:
 
     def _check_end(self, n_packets: int) -> None:
         """Refuse a container that says that it has more than is there."""
-        said, has, what = _said_size(self._kind, self._handle, self._size), self._size, "bytes"
-        if self._kind == "mp4":
-            said, has, what = self.stream.frames, n_packets, "frames"
-        elif self._kind == "y4m":
+        said = _said_size(self._kind, self._handle, self._size)
+        if self._kind == "y4m":
             said = _y4m_size(self._handle, len(self.times), self.stream.codec_context)
-        if said is not None and has < said:
-            raise FileError(f"says it has {said} {what} and has {has}: {_DAMAGED}")
+        for expected, has, what in (
+            (said, self._size, "bytes"),
+            (self.stream.frames if self._kind == "mp4" else None, n_packets, "frames"),
+        ):
+            if expected is not None and has < expected:
+                raise FileError(f"says it has {expected} {what} and has {has}: {_DAMAGED}")
 
     def _look_at(self, frame: Any, number: int) -> None:
         """Refuse what cannot be kept; of the first frame keep what holds for all."""
@@ -229,7 +233,7 @@ class Video:
         for packet in self._packets():
             if packet.stream_index == self.stream.index:
                 yield from packet.decode()
-            elif others is not None and packet.dts is not None:
+            elif others is not None and packet.size:
                 others(packet)
 
     def frames(
@@ -294,7 +298,9 @@ def _words(error: BaseException) -> str:
 
 
 def _said_size(kind: str, handle: BinaryIO, size: int) -> int | None:
-    """Return how many bytes an AVI or a Matroska says it has; None if it does not say so."""
+    """Return how many bytes a container says it has; None if it does not say so."""
+    if kind == "mp4":
+        return _mp4_size(handle, size)
     handle.seek(0)
     start = handle.read(4096)
     if kind == "avi":
@@ -307,6 +313,23 @@ def _said_size(kind: str, handle: BinaryIO, size: int) -> int | None:
         return None
     length, at = _ebml_size(start, at + 4)
     return None if length is None else at + length
+
+
+def _mp4_size(handle: BinaryIO, size: int) -> int:
+    """Return where the last box of an MP4 or MOV ends; each says how long it is."""
+    end = 0
+    for _ in range(_MAX_BOXES):
+        if end + 8 > size:
+            break
+        handle.seek(end)
+        header = handle.read(16)
+        length = int.from_bytes(header[:4], "big")
+        if length == 1:
+            length = int.from_bytes(header[8:16], "big")
+        if length < 8:  # 0: to the end of the file
+            break
+        end += length
+    return end
 
 
 def _ebml_size(data: bytes, at: int) -> tuple[int | None, int]:
