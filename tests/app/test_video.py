@@ -363,3 +363,19 @@ def test_subtitles_that_do_not_fit_are_refused(run: Run) -> None:
     result = run("denoise", "a.mkv", "-o", "b.mp4", "--sigma", "5")
     assert (result.exit_code, "does not fit into .mp4" in result.stderr) == (1, True)
     assert not Path("b.mp4").exists()
+
+
+def test_an_encoder_that_is_missing_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from symsmooth.io import video as module
+
+    make_clip(Path("a.mkv"), "ffv1", sound=False)
+
+    class NoCodec:
+        def __init__(self, name: str, mode: str) -> None:
+            raise module.av.codec.codec.UnknownCodecError(name)
+
+    monkeypatch.setattr(module.av.codec, "Codec", NoCodec)
+    result = run("denoise", "a.mkv", "-o", "b.mkv")
+    assert result.exit_code == 1
+    assert "the FFmpeg in use has no libx264; write .mkv with --lossless" in result.stderr
+    assert names() == ["a.mkv"]

@@ -479,11 +479,14 @@ class VideoWriter:
 def encoder_of(pixels: Pixels, lossless: bool) -> tuple[str, str]:
     """Return the encoder for pixels, and the format it is given."""
     codec = "ffv1" if lossless else "libx264" if pixels.depth == 8 else "libx265"
-    known = {each.name for each in av.codec.Codec(codec, "w").video_formats or ()}
+    better = "" if lossless else "; write .mkv with --lossless"
+    try:
+        known = {each.name for each in av.codec.Codec(codec, "w").video_formats or ()}
+    except av.codec.codec.UnknownCodecError:  # FFmpeg may be built without it, for its licence
+        raise FileError(f"the FFmpeg in use has no {codec}{better}") from None
     for pix_fmt in pixels.encoded_as(lossless):
         if pix_fmt in known:
             return codec, pix_fmt
-    better = "" if lossless else "; write .mkv with --lossless"
     raise FileError(f"has pixels ({pixels.name}) that {codec} cannot hold{better}")
 
 
