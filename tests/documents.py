@@ -135,5 +135,13 @@ def write_samples(folder: Path) -> None:
 
     import zarr
 
+    from .clips import make_clip
+    from .clips import noisy as noisy_frame
+
+    (folder / "frames").mkdir()
+    for number in range(4):
+        Image.fromarray(noisy_frame(number)).save(folder / "frames" / f"f{number}.png")
+    make_clip(folder / "clip.mp4", frames=[noisy_frame(number) for number in range(5)])
+
     array = zarr.create_array(folder / "big.zarr", shape=(64, 64), chunks=(32, 32), dtype="uint8")
     array[:] = noisy

@@ -647,7 +647,8 @@ def in_mp4(brand: bytes) -> bytes:
         ("a.dcm", bytes(128) + b"DICM", "is a DICOM file; convert a series with dcm2niix"),
         ("a.hdr", bytes(344) + b"ni1\0", "pair; make it one file: nib-convert"),
         ("a.gz", b"\x1f\x8b" + bytes(9), "is a damaged gzip file"),
-        ("a.mp4", in_mp4(b"isom"), "is not PNG, .*NIfTI, MRC.*; convert it"),
+        ("a.mp4", in_mp4(b"isom"), "is a video, not a picture; symsmooth denoise|needs av; pip"),
+        ("a.txt", b"no picture", "is not PNG, .*NIfTI, MRC.*; convert it"),
     ],
 )
 def test_what_is_known_and_not_read_says_what_converts_it(

@@ -17,6 +17,7 @@ from .errors import UsageError
 
 Result = TypeVar("Result")
 
+_ONLY_READ = (".webm", ".avi", ".y4m")  # containers of videos
 _MAX_LISTED = 6  # names in one line
 
 
@@ -50,7 +51,7 @@ def plan_outputs(
         raise UsageError(f"-o {out} has no ending, such as .png; end a folder with /: -o {out}/")
     taken: set[Path] = set()
     for source, below in found:
-        target = Path(out) / raw_to_dng(below) if is_folder else Path(out)
+        target = Path(out) / output_name(below) if is_folder else Path(out)
         if source in plan.targets:
             continue
         if target in taken:
@@ -74,10 +75,15 @@ def plan_outputs(
     return plan
 
 
-def raw_to_dng(name: Path) -> Path:
-    """Return the name of an output: that of the input, but only cameras write their raw formats."""
+def output_name(name: Path) -> Path:
+    """Return the name of an output: that of the input, unless its format is only read.
+
+    Only cameras write their raw formats; videos of other containers become .mkv, which holds all streams.
+    """
     from ..io.formats import is_raw_name
 
+    if name.suffix.lower() in _ONLY_READ:
+        return name.with_suffix(".mkv")
     return name.with_suffix(".dng") if is_raw_name(name) else name
 
 
@@ -153,7 +159,9 @@ def pictures_in(folder: Path) -> tuple[list[Path], list[str]]:
             others.append(f"{path.name}/")
             continue
         try:
-            detect_format(path)
+            if detect_format(path) == "VIDEO":  # it takes hours: it must be asked for by its name
+                others.append(path.name)
+                continue
         except (FileError, OSError):
             if not has_known_ending(path):
                 others.append(path.name)

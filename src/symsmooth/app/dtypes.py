@@ -18,7 +18,7 @@ DTYPES = ("uint8", "uint16", "uint32", "int8", "int16", "int32", "float16", "flo
 _LOST = 0.1  # share of the noise reduction that rounding may throw away
 _FEW_COUNTS = 64  # the brightest 8-bit pixel of a picture of counts, not of a photograph
 _FOR_DATA = ("TIFF", "FITS", "NPY", "ZARR", "NIFTI", "NIFTI.GZ", "MRC")
-_KEPT = ("exif", "icc", "xmp", "dpi", "orientation", "photometric")  # metadata for any dtype
+_KEPT = ("exif", "icc", "xmp", "dpi", "orientation", "photometric", "frame")  # for any dtype
 _TIED = ("TIFF", "ZARR")  # formats with metadata that is tied to the dtype
 _KEPT_WORDS = "only EXIF, XMP, ICC profile, resolution and the header of a FITS image are"
 _HOLDS_FLOATS = (".tif", ".tiff", ".fits", ".fit", ".fts", ".zarr", ".npy")
@@ -46,10 +46,15 @@ def written_like(image: ImageFile, asked: str) -> ImageFile:
     if image.alpha is not None:
         raise UsageError("the file has opacity, which keeps its dtype; leave out --dtype")
     pixels = np.broadcast_to(np.zeros((), asked), image.pixels.shape)
+    return replace(image, pixels=pixels, format="", details=kept_details(image))
+
+
+def kept_details(image: ImageFile) -> dict[str, Any]:
+    """Return the metadata that pixels of any dtype and shape can have, and the frame that is asked for."""
     details = {name: image.details[name] for name in _KEPT if name in image.details}
     if image.format == "FITS":
         details["fits_header"] = image.details["header"]
-    return replace(image, pixels=pixels, format="", details=details)
+    return details
 
 
 def rounded(pixels: Any, dtype: np.dtype[Any]) -> Any:

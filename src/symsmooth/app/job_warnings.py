@@ -13,7 +13,7 @@ from typing import Literal
 
 Code = Literal[
     "almost-nothing", "noise-left", "texture", "units", "unchanged", "clipped", "metadata", "rounding",
-    "bilevel",
+    "bilevel", "streams",
 ]  # fmt: skip
 Remedy = Literal["level", "coarse", "region", "this-region", "stronger", "floats"]
 

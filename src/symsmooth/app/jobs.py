@@ -13,12 +13,14 @@ from .bilevel import bilevel_warning, is_copy
 from .dtypes import (
     check_dtype,
     dtype_warnings,
+    kept_details,
     rounded,
     rounding_warning,
     working_dtype,
     written_like,
 )
 from .errors import UsageError
+from .frame_numbers import check_frame, frames_around
 from .job_warnings import JobWarning
 from .noise_left import warn_of_noise_left
 from .noise_report import NoiseDescription, describe, find_warnings, value_range
@@ -56,6 +58,8 @@ class DenoiseJob:
     noise_region: Region | None = None  # x, y, width, height of a flat area
     linear: bool = False  # a raw file that is developed gets no tone curve
     dtype: str = ""  # of what is written; empty: that of the file
+    frame: int | None = None  # the only one of a series that is written
+    lossless: bool = False  # of a video
 
     def __post_init__(self) -> None:
         from ..noise.resolve import check_one_noise
@@ -200,9 +204,11 @@ def denoise_file(
     file.close()  # it may be what is written
     if job.finds_noise and job.channel_axis == "auto" and not job.dtype:
         images = [unpainted(image) for image in images]
+    if job.frame is not None:
+        images = [_around_frame(image, job.frame) for image in images]
     stacks = [cut(image, job.third) for image in images]
     target.parent.mkdir(parents=True, exist_ok=True)
-    check_writable(target, [written_like(image, job.dtype) for image in images])
+    check_writable(target, [_only_frame(written_like(image, job.dtype)) for image in images])
     work = [
         part_of(progress, _READING + number * share, _READING + (number + 1) * share)
         for share in [(_WRITING - _READING) / len(images)]
@@ -221,7 +227,7 @@ def denoise_file(
     if all(bilevel) and not job.dtype and is_copy(images[0], target):
         copy_file(file.path, target)
     else:
-        write_checked(target, [painted(each.image) for each in done], note)
+        write_checked(target, [painted(_only_frame(each.image)) for each in done], note)
     report(1.0, "done")
     lost: list[JobWarning] = []
     if first.noise is not None:
@@ -233,6 +239,42 @@ def denoise_file(
         {**job.chosen, **first.learned}, [*first.warnings, *lost], time.perf_counter() - start,
         first.check, first.channels,
     )  # fmt: skip
+
+
+def _around_frame(image: ImageFile, number: int) -> ImageFile:
+    """Return the part of a series that one of its frames can gain from."""
+    from ..io import FileError
+
+    if "T" not in image.axes:
+        raise FileError(f"has no axis of time: its axes are {image.axes}; leave out --frame")
+    axis = image.axes.index("T")
+    check_frame(number, image.pixels.shape[axis])
+    around = frames_around(number, image.pixels.shape[axis])
+    index = (slice(None),) * axis + (slice(around.start, around.stop),)
+    details = {**image.details, "frame": number - around.start}
+    alpha = None if image.alpha is None else image.alpha[index]
+    return replace(image, pixels=image.pixels[index], alpha=alpha, details=details)
+
+
+def _only_frame(image: ImageFile) -> ImageFile:
+    """Return the one frame of a series that was asked for, as a picture; other images as they are."""
+    if "frame" not in image.details:
+        return image
+    axis = image.axes.index("T")
+    index = (slice(None),) * axis + (image.details["frame"],)
+    channels = image.channel_axis
+    if channels is not None:
+        channels %= image.pixels.ndim
+        channels -= channels > axis
+    return replace(
+        image,
+        pixels=image.pixels[index],
+        channel_axis=channels,
+        alpha=None if image.alpha is None else image.alpha[index],
+        format="",
+        details={name: kept for name, kept in kept_details(image).items() if name != "frame"},
+        axes=image.axes.replace("T", ""),
+    )
 
 
 @dataclass(frozen=True)
@@ -279,7 +321,7 @@ def _denoise_image(
             job, piece, stack.channel_axis, model, _slice_progress(progress, number, n_pieces),
             stack.time_axis,
         )  # fmt: skip
-        squares += _squared_change(piece, denoised[index])
+        squares += squared_change(piece, denoised[index])
     noise, check, channels, removed = None, None, "", (squares / denoised.size) ** 0.5
     warnings = dtype_warnings(image, job.dtype, denoised)
     if model is not None:
@@ -290,7 +332,7 @@ def _denoise_image(
         channels = _channel_words(estimator.picture)
         if job.may_warn:
             warnings += warn_of_noise_left(
-                check, estimator.picture, model, span, _trial(job, stack)
+                check, estimator.picture, model, span, trial(job, stack.channel_axis)
             )
     like = written_like(image, job.dtype)
     made = replace(like, pixels=rounded(denoised, like.pixels.dtype))
@@ -298,10 +340,10 @@ def _denoise_image(
     return _Done(made, noise, own, warnings, removed, check, channels)
 
 
-def _trial(job: DenoiseJob, stack: Stack) -> Any:
+def trial(job: DenoiseJob, channel_axis: int | None) -> Any:
     """Return what denoises a part as a job would, but fast, with other noise and another strength."""
     options = {**job.options, "quality": "fast"}
-    axis = None if stack.channel_axis is None else -1
+    axis = None if channel_axis is None else -1
 
     def denoise(pixels: Any, noise: Noise, strength: float) -> Any:
         own = replace(job, options={**options, "strength": strength})
@@ -329,7 +371,7 @@ def _slice_progress(progress: Progress | None, number: int, count: int) -> Progr
     return part_of(progress, start, end, f"slice {number + 1} of {count}: " if count > 1 else "")
 
 
-def _squared_change(before: Any, after: Any) -> float:
+def squared_change(before: Any, after: Any) -> float:
     """Return the sum of the squared change of finite pixels, a line at a time: pictures may be large."""
     import numpy as np
 

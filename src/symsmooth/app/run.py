@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import overload
@@ -17,6 +17,8 @@ from .jobs import DenoiseJob, Outcome, denoise_file
 from .large import BoxOptions, denoise_boxes, large_source
 from .page import Page
 from .raw import denoise_raw_file, is_raw
+from .series import SeriesJob, denoise_series
+from .video import denoise_video
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,12 @@ class BatchJob:
     at_a_time: int = 1
 
 
-Job = FileJob | BatchJob | CompareJob | ExplainJob
+Job = FileJob | SeriesJob | BatchJob | CompareJob | ExplainJob
 Results = Iterator[tuple[Path, Outcome | Exception]]
 
 
 @overload
-def run(job: FileJob, progress: Progress | None = None) -> Outcome: ...
+def run(job: FileJob | SeriesJob, progress: Progress | None = None) -> Outcome: ...
 @overload
 def run(job: BatchJob, progress: Progress | None = None) -> Results: ...
 @overload
@@ -54,7 +56,7 @@ def run(job: Job, progress: Progress | None = None) -> Outcome | Page | Results:
 
     Parameters
     ----------
-    job : FileJob, BatchJob, CompareJob or ExplainJob
+    job : FileJob, SeriesJob, BatchJob, CompareJob or ExplainJob
     progress : callable or None
         Told how far it is; an exception that it raises ends the work.
 
@@ -65,11 +67,27 @@ def run(job: Job, progress: Progress | None = None) -> Outcome | Page | Results:
     """
     if isinstance(job, FileJob):
         return _denoise(job, progress)
+    if isinstance(job, SeriesJob):
+        return denoise_series(job, progress)
     if isinstance(job, BatchJob):
         return _denoise_all(job, progress)
     if isinstance(job, CompareJob):
         return compare(job, progress)
     return explain(job, progress)
+
+
+def run_series(jobs: Sequence[SeriesJob], progress: Progress | None = None) -> Results:
+    """Denoise several series one after the other; what comes back is that of a batch, by their folders."""
+    by_place = {job.place: job for job in jobs if job.targets}  # where all is there, none is left
+    shares = Shares(list(by_place), progress)
+
+    def denoise(place: Path) -> Outcome:
+        try:
+            return denoise_series(by_place[place], shares.callback(place))
+        finally:
+            shares.end(place)
+
+    return in_order(list(by_place), denoise, 1, threading.Event())
 
 
 def _denoise(job: FileJob, progress: Progress | None) -> Outcome:
@@ -79,6 +97,12 @@ def _denoise(job: FileJob, progress: Progress | None) -> Outcome:
     if progress is not None:
         progress(0.0, "reading")
     with open_file(job.source) as file:
+        if file.format == "VIDEO":
+            if job.boxes.scheduler:
+                raise UsageError("a cluster takes pictures and volumes; leave out --scheduler")
+            return denoise_video(file, job.target, job.how, progress)
+        if job.how.lossless:
+            raise UsageError("--lossless is for video; leave it out")
         if is_raw(file):
             return denoise_raw_file(file, job.target, job.how, progress)
         large = None  # a series is not cut into boxes, which would part what moves

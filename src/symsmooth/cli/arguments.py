@@ -16,7 +16,8 @@ from .method_options import complete_method
 Inputs = Annotated[
     list[str],
     typer.Argument(
-        metavar="IN", help="Pictures, stacks, arrays or folders of them; - is standard input."
+        metavar="IN",
+        help="Pictures, stacks, arrays, folders of them, or videos; - is standard input.",
     ),
 ]
 Out = Annotated[
@@ -41,15 +42,32 @@ NoiseFrom = Annotated[
     str, typer.Option(metavar="X,Y,W,H", help="Measure the noise in this flat rectangle.")
 ]
 Volume = Annotated[bool, typer.Option("--volume", help="Denoise a stack as a volume, in 3-D.")]
-Slices = Annotated[bool, typer.Option("--slices", help="Denoise a volume slice by slice.")]
+Slices = Annotated[
+    bool,
+    typer.Option("--slices", help="Denoise a volume slice by slice, a video frame by frame."),
+]
 Time = Annotated[
     bool,
     typer.Option(
-        "--time", help="Denoise a time series as one: frames help each other, wherever things move."
+        "--time",
+        help="Denoise a time series (a stack, the pictures of a folder) as one: frames help each other, "
+        "wherever things move.",
+    ),
+]
+Frame = Annotated[
+    int | None,
+    typer.Option(
+        "--frame",
+        metavar="N",
+        parser=whole_number("--frame", 0),
+        help="Write one frame of a series, from 0: the best of a burst.",
     ),
 ]
 Linear = Annotated[
     bool, typer.Option("--linear", help="Develop a raw file to linear light instead of sRGB.")
+]
+Lossless = Annotated[
+    bool, typer.Option("--lossless", help="Write a video without loss: FFV1 in .mkv.")
 ]
 DtypeName = Annotated[
     str,

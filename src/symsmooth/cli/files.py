@@ -14,18 +14,23 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..app import batch, jobs
+from ..app.errors import UsageError
 from ..app.large import BoxOptions
 from ..app.noise_report import NoiseDescription, describe, value_range
 from ..app.raw import is_raw, raw_noise
-from ..app.run import BatchJob, run
+from ..app.run import BatchJob, run, run_series
+from ..app.series import find_series, look_at_series, plan_series
+from ..app.video import look_at_video
 from .arguments import (
     AsJson,
     Axis,
     DtypeName,
     Format,
+    Frame,
     Inputs,
     Jobs,
     Linear,
+    Lossless,
     MethodName,
     NoiseFrom,
     Out,
@@ -63,7 +68,9 @@ from .options import (
 from .streams import Streams, opened_inputs, opened_streams
 
 if TYPE_CHECKING:
+    from ..app.frames import FrameRun
     from ..io import ImageFile
+    from ..io.stacks import Third
 
 
 def denoise(
@@ -77,6 +84,8 @@ def denoise(
     volume: Volume = False,
     slices: Slices = False,
     time: Time = False,
+    frame: Frame = None,
+    lossless: Lossless = False,
     format: Format = "",
     dtype: DtypeName = "",
     linear: Linear = False,
@@ -103,23 +112,53 @@ def denoise(
         axis = parse_channel_axis(channel_axis)
         chosen = find_method(method)
         options = parse_options(chosen, given_options(context) | unknown)
-        third = parse_third_axis(volume, slices, time)
+        third = parse_third_axis(volume, slices, time, frame)
         region = parse_region(noise_from)
         how = jobs.DenoiseJob(
-            chosen, options, sigma, axis, workers, seed, third, region, linear, dtype
+            chosen,
+            options,
+            sigma,
+            axis,
+            workers,
+            seed,
+            third,
+            region,
+            linear,
+            dtype,
+            frame,
+            lossless,
         )
         with opened_streams(names, out, format) as streams:
-            plan = batch.plan_outputs(streams.names, streams.out, overwrite, resume)
             printing = _Printing(as_json, quiet, verbose, streams)
+            shown = sys.stderr.isatty() and not (as_json or quiet)
+            if third == "time":
+                series = plan_series(
+                    streams.names, streams.out, how, overwrite, resume, printing.notify
+                )
+                if series:
+                    _check_one_by_one(n_jobs, scheduler)
+                    with progress_bar("", shown) as bar:
+                        pause = nullcontext if bar is None else bar.pause
+                        _print_in_order(run_series(series, bar), printing, pause)
+                    return
+            plan = batch.plan_outputs(streams.names, streams.out, overwrite, resume)
             for line in plan.skipped:
                 printing.notify(line)
             if plan.done:
                 total = len(plan.done) + len(plan.targets)
                 printing.notify(f"skipped {len(plan.done)} of {total} files: their output exists")
             boxes = BoxOptions(resume, scheduler, printing.notify)
-            with progress_bar("", sys.stderr.isatty() and not (as_json or quiet)) as bar:
+            with progress_bar("", shown) as bar:
                 results = run(BatchJob(plan.targets, how, boxes, n_jobs), bar)
                 _print_in_order(results, printing, nullcontext if bar is None else bar.pause)
+
+
+def _check_one_by_one(n_jobs: int, scheduler: str) -> None:
+    """Refuse what would part the frames of a series."""
+    if n_jobs > 1:
+        raise UsageError("frames of a series follow each other; leave out --jobs")
+    if scheduler:
+        raise UsageError("a cluster takes pictures and volumes; leave out --time or --scheduler")
 
 
 @dataclass(frozen=True)
@@ -160,17 +199,30 @@ class _Printing:
 
 
 def noise(
-    inputs: Inputs, channel_axis: Axis = "auto", as_json: AsJson = False, verbose: Verbose = False
+    inputs: Inputs,
+    channel_axis: Axis = "auto",
+    time: Time = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
 ) -> None:
-    """Say what noise there is and how much, in the image's units and in percent of its range."""
+    """Say what noise there is and how much, in the image's units and in percent of its range.
+
+    Of a video, and with --time of the pictures of a folder, it is found from several frames.
+    """
     with handling_errors(as_json):
         from ..io.formats import open_file
 
         axis = parse_channel_axis(channel_axis)
+        how = jobs.DenoiseJob(find_method(""), {}, None, axis, None, 0, "time")
 
         def answer(source: Path) -> list[str]:
             shown = Path(streams.shown(str(source)))
+            if source in series:
+                found = look_at_series(series[source], how)
+                return [_frames_text(shown, *found, as_json, verbose)]
             with open_file(source) as file:
+                if file.format == "VIDEO":
+                    return [_frames_text(shown, *look_at_video(file, how), as_json, verbose)]
                 if is_raw(file):
                     return [_noise_text(shown, *raw_noise(file), as_json, verbose)]
                 images = jobs.read_file(file, axis)
@@ -178,8 +230,12 @@ def noise(
 
         with opened_inputs(inputs) as streams:
             printing = _Printing(as_json, streams=streams)
-            found = [batch.expand(name, tell=printing.notify) for name in streams.names]
-            sources = [path for each in found for path, _ in each]
+            joined = find_series(streams.names, tell=printing.notify) if time else []
+            series = {paths[0].parent: paths for paths in joined}
+            sources = list(series)
+            if not series:
+                found = [batch.expand(name, tell=printing.notify) for name in streams.names]
+                sources = [path for each in found for path, _ in each]
             answers = batch.in_order(sources, answer, 1, threading.Event())
             _print_in_order(answers, printing)
 
@@ -201,13 +257,27 @@ def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) ->
     return _noise_text(source, image, found, as_json, verbose)
 
 
+def _frames_text(
+    source: Path, image: ImageFile, run: FrameRun, as_json: bool, verbose: bool
+) -> str:
+    """Return the line, or JSON, about the noise that frames have in common."""
+    assert run.words is not None
+    return _noise_text(source, image, run.words, as_json, verbose, "time")
+
+
 def _noise_text(
-    source: Path, image: ImageFile, found: NoiseDescription, as_json: bool, verbose: bool
+    source: Path,
+    image: ImageFile,
+    found: NoiseDescription,
+    as_json: bool,
+    verbose: bool,
+    third: Third = "auto",
 ) -> str:
     """Return the line, or JSON, about one image and its noise."""
     from ..io.stacks import cut
 
-    span = image.details["raw"].span if "raw" in image.details else value_range(image.pixels)
+    span = image.details["raw"].span if "raw" in image.details else image.details.get("span")
+    span = value_range(image.pixels) if span is None else span
     percent = 100 * found.level / span if span else 0.0
     if as_json:
         facts = {
@@ -221,7 +291,7 @@ def _noise_text(
     detail = f" [{found.detail}]" if verbose else ""
     reasons = found.fields.get("reasons")
     why = f": {'; '.join(reasons)}" if isinstance(reasons, list) else ""
-    size = jobs.describe_size(image, cut(image))
+    size = jobs.describe_size(image, cut(image, third))
     return f"{source}: {size}, {found.words} ({percent:.3g} %){detail}{why}"
 
 

@@ -96,10 +96,13 @@ def _parse_method(text: str) -> MethodChoice:
     return MethodChoice(text, method, parse_options(method, given))
 
 
-def parse_third_axis(volume: bool, slices: bool, time: bool) -> Third:
-    """Return what is said of the third axis, once at most."""
+def parse_third_axis(volume: bool, slices: bool, time: bool, frame: int | None = None) -> Third:
+    """Return what is said of the third axis, once at most; a frame is one of a series."""
     if volume + slices + time > 1:
         raise UsageError("give one of --volume, --slices and --time")
+    if frame is not None and (volume or slices):
+        raise UsageError("--frame is for a series, whose frames help each other; leave it out")
+    time = time or frame is not None
     return "volume" if volume else "none" if slices else "time" if time else "auto"
 
 

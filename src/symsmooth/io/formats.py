@@ -27,7 +27,14 @@ _MODULES = {
     "NIFTI": "nifti",
     "NIFTI.GZ": "nifti",
     "MRC": "mrc",
+    "VIDEO": "video",
 }
+VIDEO_SUFFIXES = {
+    ".mp4": "mp4",
+    ".m4v": "mp4",
+    ".mov": "mov",
+    ".mkv": "matroska",
+}  # that are written
 _SUFFIXES = {
     ".png": "PNG",
     ".jpg": "JPEG",
@@ -90,6 +97,7 @@ _EXTRAS = {
     "rawpy": "raw",
     "nibabel": "mri",
     "mrcfile": "em",
+    "av": "video",
 }  # what must be installed for some formats
 
 
@@ -132,6 +140,8 @@ def _format_of_content(file: Path, handle: BinaryIO) -> str:
     start = handle.read(_START)
     if start.startswith(_RAW_SIGNATURES) or start[4:11] == b"ftypcrx":
         return "RAW"
+    if container_of(start) is not None and _kind_not_read(start) is None:
+        return "VIDEO"
     for signature, format in _SIGNATURES:
         if start.startswith(signature):
             return _kind_of_tiff(file, handle) if format == "TIFF" else format
@@ -143,8 +153,33 @@ def _format_of_content(file: Path, handle: BinaryIO) -> str:
     unread = _kind_not_read(start)
     if unread is not None:
         raise FileError(f"is {_CONVERT[unread]}")
-    known = "PNG, JPEG, BMP, WebP, TIFF, FITS, Zarr, .npy, NIfTI, MRC, DNG or a camera's RAW"
+    known = (
+        "PNG, JPEG, BMP, WebP, TIFF, FITS, Zarr, .npy, NIfTI, MRC, DNG, a camera's RAW or a video "
+        "(MP4, MOV, MKV, WebM, AVI, Y4M)"
+    )
     raise FileError("is empty" if not start else f"is not {known}; convert it to one of these")
+
+
+def container_of(start: bytes) -> str | None:
+    """Return the kind of container of a video by its first bytes; None if it is none.
+
+    Examples
+    --------
+    >>> container_of(b"YUV4MPEG2 W64 H48"), container_of(b"PNG")
+    ('y4m', None)
+    """
+    if start.startswith(b"\x1a\x45\xdf\xa3"):
+        return "matroska"
+    if start.startswith(b"RIFF") and start[8:12] == b"AVI ":
+        return "avi"
+    if start.startswith(b"YUV4MPEG2 "):
+        return "y4m"
+    return "mp4" if start[4:8] in (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip") else None
+
+
+def is_video_name(path: str | os.PathLike[str]) -> bool:
+    """Whether a name is that of a video that is written."""
+    return Path(path).suffix.lower() in VIDEO_SUFFIXES
 
 
 def _kind_of_science(start: bytes) -> str | None:
@@ -207,6 +242,8 @@ def format_of(path: str | os.PathLike[str]) -> str:
     if format is None:
         if is_raw_name(path):
             raise FileError(f"cannot write {suffix!r}, which only cameras do; use .dng")
+        if is_video_name(path):
+            raise FileError(f"cannot write a picture to {suffix!r}; use .png or .tif")
         if suffix.lower() in _NOT_WRITTEN:
             raise FileError(f"cannot write {suffix!r}; use .jpg, or .png, which loses nothing")
         raise FileError(

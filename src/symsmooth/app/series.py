@@ -1,0 +1,265 @@
+"""A series whose frames are files: a time lapse, a burst.  Frames help each other; each stays a file."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.parallel import Progress
+from .batch import expand, plan_outputs
+from .dtypes import dtype_warnings, rounded, rounding_warning, working_dtype, written_like
+from .errors import UsageError
+from .frame_numbers import check_frame, frames_around, frames_looked_at
+from .frames import FrameRun, check_series
+from .jobs import DenoiseJob, Outcome, no_progress, read_file
+from .noise_report import value_range
+from .raw import is_raw
+
+if TYPE_CHECKING:
+    from ..io import ImageFile
+
+_CHECKED = 0.02  # of the time: all frames are read once before the work begins
+_DIGITS = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True)
+class SeriesJob:
+    """Pictures that are the frames of one series."""
+
+    sources: Sequence[Path]  # in order
+    targets: Mapping[Path, Path]  # by their sources; others are only looked at
+    how: DenoiseJob
+
+    @property
+    def place(self) -> Path:
+        """The folder of the frames."""
+        return self.sources[0].parent
+
+
+def natural_order(path: Path) -> tuple[Any, ...]:
+    """Return a key by which frame 2 comes before frame 10.
+
+    Examples
+    --------
+    >>> [p.name for p in sorted(map(Path, ["f10.png", "f2.png", "F1.png"]), key=natural_order)]
+    ['F1.png', 'f2.png', 'f10.png']
+    """
+    parts = _DIGITS.split(path.name.lower())
+    return tuple(int(part) if i % 2 else part for i, part in enumerate(parts)), path.name
+
+
+def find_series(
+    names: Sequence[str], out: Path | None = None, tell: Callable[[str], None] | None = None
+) -> list[list[Path]]:
+    """Return the series that names, folders and patterns stand for, frames in natural order.
+
+    The pictures of one folder are one series.  Stacks and videos are series already: where the first file
+    is one of them, or where there is no second file, there is nothing to join, and the list is empty.
+    """
+    found = dict.fromkeys(path for name in names for path, _ in expand(name, out, tell))
+    if len(found) < 2 or not _is_picture(next(iter(found))):
+        return []
+    folders: dict[Path, list[Path]] = {}
+    for path in found:
+        folders.setdefault(path.parent, []).append(path)
+    alone = next((paths[0] for paths in folders.values() if len(paths) == 1), None)
+    if alone is not None:
+        raise UsageError(f"{alone} is alone in its folder; the pictures of a folder are a series")
+    return [sorted(paths, key=natural_order) for paths in folders.values()]
+
+
+def plan_series(
+    names: Sequence[str],
+    out: str,
+    how: DenoiseJob,
+    overwrite: bool,
+    resume: bool,
+    tell: Callable[[str], None] | None = None,
+) -> list[SeriesJob]:
+    """Return what is to be done to pictures that are series; an empty list if they are none.
+
+    Rules for what exists are those of :func:`batch.plan_outputs`.  Frames that exist already are not
+    written again, but the others need them.
+    """
+    every = find_series(names, Path(out), tell)
+    if not every:
+        return []
+    check_series(how)
+    if how.lossless:
+        raise UsageError("--lossless is for video; leave it out")
+    if how.frame is not None:
+        return [_plan_frame(sources, out, how, overwrite, resume) for sources in every]
+    targets = plan_outputs(names, out, overwrite, resume).targets
+    total = sum(map(len, every))
+    if len(targets) < total and tell is not None:
+        tell(f"skipped {total - len(targets)} of {total} frames: their output exists")
+    return [
+        SeriesJob(sources, {path: targets[path] for path in sources if path in targets}, how)
+        for sources in every
+    ]
+
+
+def _plan_frame(
+    sources: Sequence[Path], out: str, how: DenoiseJob, overwrite: bool, resume: bool
+) -> SeriesJob:
+    """Plan one frame, with those that help it."""
+    assert how.frame is not None
+    check_frame(how.frame, len(sources))
+    chosen = sources[how.frame]
+    targets = plan_outputs([str(chosen)], out, overwrite, resume).targets
+    around = frames_around(how.frame, len(sources))
+    return SeriesJob([sources[number] for number in around], targets, how)
+
+
+def denoise_series(job: SeriesJob, progress: Progress | None) -> Outcome:
+    """Check all frames, find their noise, denoise them together, write each as it is done."""
+    from .. import __version__
+    from ..io.files import write_checked
+
+    start = time.perf_counter()
+    report = progress or no_progress
+    first, run = _prepare(job, report)
+    n_frames, how = len(job.sources), job.how
+    waiting: deque[ImageFile] = deque()
+
+    def read() -> Iterator[Any]:
+        for path in job.sources:
+            image = _read_frame(path, how)
+            waiting.append(image)
+            yield image.pixels.astype(working_dtype(image.pixels.dtype, how.dtype), copy=False)
+
+    level = "" if run.words is None else f", {run.words.words}"
+    note = f"symsmooth {__version__}: {how.method.name}{level}"
+    lost: list[Any] = []
+    for path, (_, after) in zip(job.sources, run.pairs(read()), strict=True):
+        image = waiting.popleft()
+        target = job.targets.get(path)
+        if target is not None:
+            like = written_like(image, how.dtype)
+            if not lost:
+                lost = dtype_warnings(image, how.dtype, after)
+            made = replace(like, pixels=rounded(after, like.pixels.dtype))
+            write_checked(target, [made], note)
+        done = _CHECKED + (1 - _CHECKED) * run.n_done / n_frames
+        report(done, f"frame {run.n_done} of {n_frames}")
+    check, warnings = run.check()
+    targets = list(job.targets.values())
+    if targets and run.words is not None:
+        dtype = written_like(first, how.dtype).pixels.dtype
+        lost += rounding_warning(first.pixels, first.n_channels, dtype, run.removed, targets[0])
+    whole, stack = _joined(first, n_frames)
+    one = len(targets) == 1
+    return Outcome(
+        job.place if not one else next(iter(job.targets)),
+        (targets[0] if one else targets[0].parent) if targets else job.place,
+        whole, stack, 1, how, run.words, how.chosen, [*warnings, *lost], time.perf_counter() - start, check,
+    )  # fmt: skip
+
+
+def look_at_series(sources: Sequence[Path], how: DenoiseJob) -> tuple[ImageFile, FrameRun]:
+    """Find the noise of a series from several frames; only these are read."""
+    frames: list[ImageFile] = []
+    for number in frames_looked_at(len(sources)):
+        frames.append(_read_frame(sources[number], how))
+        _check_alike(frames[0], frames[-1], sources[number])
+    first, pixels = frames[0], [image.pixels for image in frames]
+    span = max(map(value_range, pixels))
+    whole, _ = _joined(first, len(sources))
+    whole = replace(whole, details={**whole.details, "span": span})
+    return whole, FrameRun(how, pixels, first.channel_axis, span, True, 0)
+
+
+def _prepare(job: SeriesJob, report: Progress) -> tuple[ImageFile, FrameRun]:
+    """Read all frames once: what cannot be one series is refused before the work; find the noise."""
+    from ..io import check_writable
+
+    how, n_frames = job.how, len(job.sources)
+    looked_at = set(frames_looked_at(n_frames))
+    first, frames = None, []
+    for number, path in enumerate(job.sources):
+        report(_CHECKED * number / n_frames, f"reading frame {number + 1} of {n_frames}")
+        image = _read_frame(path, how)
+        first = first or image
+        _check_alike(first, image, path)
+        target = job.targets.get(path)
+        if target is not None:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            check_writable(target, written_like(image, how.dtype))
+        if number in looked_at:
+            frames.append(image.pixels)
+    assert first is not None
+    report(_CHECKED, "noise")
+    span = max(map(value_range, frames))
+    return first, FrameRun(how, frames, first.channel_axis, span, True, n_frames // 2)
+
+
+def _read_frame(path: Path, how: DenoiseJob) -> ImageFile:
+    """Read a flat picture."""
+    from ..io import FileError
+    from ..io.formats import open_file
+    from ..io.stacks import cut
+
+    with open_file(path) as file:
+        if is_raw(file):
+            raise FileError(
+                f"{path}: is a raw mosaic; a series is made of pictures, so develop them first"
+            )
+        images = read_file(file, how.channel_axis)
+    image = images[0]
+    if len(images) > 1 or len(cut(image, "none")) > 1:
+        raise FileError(f"{path}: is no flat picture, as a frame of a series is; leave it out")
+    if image.is_bilevel:
+        raise FileError(f"{path}: has one bit a pixel, which has no noise level; leave it out")
+    return image
+
+
+def _is_picture(path: Path) -> bool:
+    """Whether a file holds pictures that may be frames, and not a series."""
+    from ..io import FileError
+    from ..io.formats import open_file
+
+    try:
+        with open_file(path) as file:
+            if file.format == "VIDEO":
+                return False
+            return is_raw(file) or "T" not in read_file(file, "auto")[0].axes
+    except FileError:
+        return True  # what is wrong with it is told when it is read
+
+
+def _check_alike(first: ImageFile, image: ImageFile, path: Path) -> None:
+    """Refuse a frame that is not like the first."""
+    from ..io import FileError
+
+    kinds = [(each.pixels.shape, each.pixels.dtype, each.channel_axis) for each in (first, image)]
+    if kinds[0] != kinds[1]:
+        raise FileError(
+            f"{path}: is {_kind(image)}, frames before it {_kind(first)}; a series has one size and dtype"
+        )
+    ramps = [None if each.ramp is None else each.ramp.colours.tobytes() for each in (first, image)]
+    if ramps[0] != ramps[1]:
+        raise FileError(f"{path}: has another palette than the frames before it; save all in grey")
+
+
+def _kind(image: ImageFile) -> str:
+    size = "x".join(str(n) for n in reversed(image.spatial))
+    channels = f" in {image.n_channels} channels" if image.channel_axis is not None else ""
+    return f"{size} {image.pixels.dtype}{channels}"
+
+
+def _joined(first: ImageFile, n_frames: int) -> tuple[ImageFile, Any]:
+    """Return a series as one image with a T axis; of its pixels only the first frame is there."""
+    import numpy as np
+
+    from ..io.stacks import cut
+
+    pixels = np.broadcast_to(first.pixels, (n_frames, *first.pixels.shape))
+    axis = first.channel_axis
+    axis = None if axis is None else axis % first.pixels.ndim + 1
+    whole = replace(first, pixels=pixels, channel_axis=axis, axes=f"T{first.axes}")
+    return whole, cut(whole, "time")

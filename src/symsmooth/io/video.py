@@ -1,0 +1,529 @@
+"""Video by PyAV (the libraries of FFmpeg): frames as arrays and back, with all that goes beside them.
+
+A video is looked through once before anything is done with it (:meth:`Video.survey`): what is damaged or
+not what it says is refused then.  Written are H.264 (8 bits), H.265 (more bits) or FFV1 (lossless); times
+of frames, rotation, colour tags and the other streams are those of the source.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import av
+import numpy as np
+
+from .base import Array, FileError, ImageFile, OpenFile, one_line
+from .formats import VIDEO_SUFFIXES, container_of
+from .limits import check_declared_size
+from .video_pixels import Pixels, pixels_of
+
+# Constant quality (CRF) of the encoders.  At 12 coding costs 0.2 to 0.3 dB of a clip denoised at sigma 20,
+# and 1.1 to 1.6 dB at sigma 5, where there are 44 dB; at 16 twice as much, for two thirds of the bytes.
+QUALITY = 12
+_DEMUXERS = {
+    "mp4": "mov,mp4,m4a,3gp,3g2,mj2",
+    "matroska": "matroska,webm",
+    "avi": "avi",
+    "y4m": "yuv4mpegpipe",
+}
+_COLOUR_TAGS = ("color_range", "colorspace", "color_primaries", "color_trc")
+_FAR = 90  # frames from which on it is faster to seek than to decode
+_MAX_STREAMS = 64
+_MAX_BOXES = 100_000  # of an MP4 that are looked at; one that was written in fragments has many
+_DAMAGED = "it is damaged or was cut off; if a player shows it, make a copy: ffmpeg -i IN -c:v ffv1 OUT.mkv"
+
+
+def read(file: OpenFile) -> list[ImageFile]:
+    """Refuse: a video is not read whole."""
+    raise FileError(
+        "is a video, not a picture; symsmooth denoise IN.mp4 -o OUT.mp4 denoises it, and --frame N with "
+        "-o OUT.png takes one frame of it"
+    )
+
+
+@dataclass(frozen=True)
+class VideoFrame:
+    """A decoded frame.
+
+    Attributes
+    ----------
+    pixels : ndarray
+        (y, x) or (y, x, colours), in steps of the video; black may lie below 0, white above the largest.
+    planes : list of ndarray
+        As they were decoded.
+    pts : int
+        Its time, in units of the stream.
+    """
+
+    pixels: Array
+    planes: list[Array]
+    pts: int
+
+
+class Video:
+    """A video that is open for reading.
+
+    Parameters
+    ----------
+    file : OpenFile
+        Its handle is read; nothing else is opened, whatever the container says.
+
+    Attributes
+    ----------
+    times : list of int
+        When frames are shown, in order; known after :meth:`survey`.
+    """
+
+    def __init__(self, file: OpenFile) -> None:
+        file.handle.seek(0)
+        kind = container_of(file.handle.read(16))
+        if kind is None:
+            raise FileError("is no MP4, MOV, MKV, WebM, AVI or Y4M")
+        self._kind, self._handle, self._size = kind, file.handle, file.size
+        self._container: Any = None
+        self._open()
+        self.times: list[int] = []
+        self.pixels: Pixels = self._pixels_by_header()
+        self._matrix: tuple[int, ...] | None = None
+        self._tags: dict[str, int] = {}
+        self._interlaced = False
+
+    def _open(self) -> None:
+        """Open the container at its beginning; the format is not left to be guessed."""
+        self.close()
+        self._handle.seek(0)
+        name = _DEMUXERS[self._kind].partition(",")[0]
+        try:
+            self._container = av.open(self._handle, format=name, metadata_errors="replace")
+        except av.FFmpegError as error:
+            raise FileError(f"cannot be read: {_words(error)}; {_DAMAGED}") from error
+        streams = self._container.streams
+        if len(streams) > _MAX_STREAMS:
+            raise FileError(f"has {len(streams)} streams; take out those you need")
+        moving = [each for each in streams.video if not _is_cover(each)]
+        if not moving:
+            raise FileError("has no video stream")
+        self.stream: Any = moving[0]
+        self._check_size(self.stream.codec_context.width, self.stream.codec_context.height)
+        largest = max(self._size * 1100, 2**25)
+        self.stream.codec_context.options = {"max_pixels": str(min(largest, 2**31 - 1))}
+        self.stream.thread_type = "AUTO"
+
+    def _check_size(self, width: int, height: int) -> None:
+        if width < 1 or height < 1:
+            raise FileError("does not say how large its frames are: damaged")
+        check_declared_size(width * height * 3, self._size)
+
+    def _pixels_by_header(self) -> Pixels:
+        context = self.stream.codec_context
+        if context.pix_fmt is None:
+            raise FileError("does not say what its pixels are: damaged")
+        return pixels_of(context.pix_fmt, context.height, context.colorspace, context.color_range)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the pixels of a frame."""
+        context = self.stream.codec_context
+        return (context.height, context.width, 3)[: 3 if self.pixels.colours else 2]
+
+    @property
+    def format(self) -> str:
+        """Codec and pixels, in a word: ``h264 yuv420p``."""
+        return f"{self.stream.codec_context.name} {self.stream.codec_context.pix_fmt}"
+
+    @property
+    def rotation(self) -> int:
+        """By how many quarter turns, against the clock, a frame is shown turned."""
+        if self._matrix is None:
+            return 0
+        a, b = self._matrix[0], self._matrix[1]
+        return round(np.degrees(np.arctan2(-b, a)) / 90) % 4
+
+    def survey(self, decode: bool = True, report: Callable[[int], object] | None = None) -> None:
+        """Look through all of it; refuse what is damaged, and keep the times of frames.
+
+        Parameters
+        ----------
+        decode : bool
+            Whether frames are decoded, by which all damage is seen; else only packets are read.
+        report : callable or None
+            Told how many frames there are so far.
+        """
+        self._open()
+        times: list[int] = []
+        n_packets = 0
+        for packet in self._packets():
+            if packet.stream_index != self.stream.index:
+                continue
+            n_packets += packet.size > 0
+            if not decode:
+                times += [packet.pts] if packet.pts is not None and not packet.is_discard else []
+                continue
+            for frame in packet.decode():
+                self._look_at(frame, len(times))
+                times.append(self._time_of(frame))
+                if report is not None:
+                    report(len(times))
+        self.times = sorted(times)
+        if not times:
+            raise FileError(f"has no frame that can be decoded: {_DAMAGED}")
+        if (decode and times != self.times) or len(set(times)) < len(times):
+            raise FileError("shows two frames at one time: its times are damaged")
+        self._check_end(n_packets)
+        if not decode:
+            self._look_at(next(self._decoded()), 0)
+
+    def _check_end(self, n_packets: int) -> None:
+        """Refuse a container that says that it has more than is there."""
+        said = _said_size(self._kind, self._handle, self._size)
+        if self._kind == "y4m":
+            said = _y4m_size(self._handle, len(self.times), self.stream.codec_context)
+        for expected, has, what in (
+            (said, self._size, "bytes"),
+            (self.stream.frames if self._kind == "mp4" else None, n_packets, "frames"),
+        ):
+            if expected is not None and has < expected:
+                raise FileError(f"says it has {expected} {what} and has {has}: {_DAMAGED}")
+
+    def _look_at(self, frame: Any, number: int) -> None:
+        """Refuse what cannot be kept; of the first frame keep what holds for all."""
+        if frame.interlaced_frame:
+            raise FileError(
+                "is interlaced: each frame shows two moments; de-interlace it first: "
+                "ffmpeg -i IN -vf bwdif -c:v ffv1 -c:a copy OUT.mkv"
+            )
+        if frame.is_corrupt:
+            raise FileError(f"frame {number} is damaged: {_DAMAGED}")
+        if number == 0:
+            self._check_size(frame.width, frame.height)
+            self._first = frame.width, frame.height, frame.format.name
+            self.pixels = pixels_of(
+                frame.format.name, frame.height, frame.colorspace, frame.color_range
+            )
+            self._matrix = _display_matrix(frame)
+            self._tags = {name: int(getattr(frame, name)) for name in _COLOUR_TAGS}
+        elif (frame.width, frame.height, frame.format.name) != self._first:
+            raise FileError(
+                f"frame {number} is {frame.width}x{frame.height} {frame.format.name}, the first "
+                f"{self._first[0]}x{self._first[1]} {self._first[2]}; cut it there"
+            )
+
+    def _time_of(self, frame: Any) -> int:
+        time = frame.pts if frame.pts is not None else frame.dts
+        if time is None:
+            raise FileError("does not say when its frames are shown; make it an .mkv")
+        return int(time)
+
+    def _packets(self) -> Iterator[Any]:
+        """Yield packets; what FFmpeg cannot read is an error of ours."""
+        try:
+            yield from self._container.demux()
+        except (av.FFmpegError, MemoryError) as error:
+            raise FileError(f"cannot be read: {_words(error)}; {_DAMAGED}") from error
+
+    def _decoded(self, others: Callable[[Any], object] | None = None) -> Iterator[Any]:
+        """Yield decoded frames from the beginning; give packets of other streams away as they come."""
+        self._open()
+        for packet in self._packets():
+            if packet.stream_index == self.stream.index:
+                yield from packet.decode()
+            elif others is not None and packet.size:
+                others(packet)
+
+    def frames(
+        self, numbers: range | None = None, others: Callable[[Any], object] | None = None
+    ) -> Iterator[VideoFrame]:
+        """Yield frames in order, all or those of a range; packets of other streams go to ``others``."""
+        wanted = numbers if numbers is not None else range(len(self.times))
+        found = 0
+        for number, frame in enumerate(self._decoded(others)):
+            if number in wanted:
+                found += 1
+                yield self._made(frame)
+            if others is None and number + 1 >= wanted.stop:
+                break
+        if found < len(wanted):
+            raise FileError(
+                f"ended after {found} of {len(wanted)} frames; it was changed meanwhile"
+            )
+
+    def some(self, numbers: Sequence[int]) -> list[VideoFrame]:
+        """Return frames of these numbers, which rise, without decoding what lies between."""
+        found: list[VideoFrame] = []
+        self._open()
+        decoded = self._from_here()
+        at = 0
+        for number in numbers:
+            time = self.times[number]
+            if number - at > _FAR:
+                with suppress(av.FFmpegError):  # then the frames between are decoded
+                    self._container.seek(time, stream=self.stream)
+                    decoded = self._from_here()
+            for frame in decoded:
+                if self._time_of(frame) >= time:
+                    found.append(self._made(frame))
+                    break
+            at = number
+        if not found:
+            raise FileError(f"has no frame that can be decoded: {_DAMAGED}")
+        return found
+
+    def _from_here(self) -> Iterator[Any]:
+        for packet in self._packets():
+            if packet.stream_index == self.stream.index:
+                yield from packet.decode()
+
+    def _made(self, frame: Any) -> VideoFrame:
+        if (frame.width, frame.height, frame.format.name) != self._first:
+            raise FileError("has frames of two kinds; it was changed meanwhile")
+        planes = self.pixels.planes(frame)
+        return VideoFrame(self.pixels.unpack(planes), planes, self._time_of(frame))
+
+    def close(self) -> None:
+        """Close the container; the handle is left open."""
+        if self._container is not None:
+            self._container.close()
+            self._container = None
+
+
+def _words(error: BaseException) -> str:
+    """Return what FFmpeg says, without its numbers and the name of our handle."""
+    return str(getattr(error, "strerror", None) or one_line(error)).lower()
+
+
+def _said_size(kind: str, handle: BinaryIO, size: int) -> int | None:
+    """Return how many bytes a container says it has; None if it does not say so."""
+    if kind == "mp4":
+        return _mp4_size(handle, size)
+    handle.seek(0)
+    start = handle.read(4096)
+    if kind == "avi":
+        return 8 + int.from_bytes(start[4:8], "little")
+    if kind != "matroska":
+        return None
+    length, at = _ebml_size(start, 4)
+    at += length or 0
+    if start[at : at + 4] != b"\x18\x53\x80\x67":  # the segment that holds all else
+        return None
+    length, at = _ebml_size(start, at + 4)
+    return None if length is None else at + length
+
+
+def _mp4_size(handle: BinaryIO, size: int) -> int:
+    """Return where the last box of an MP4 or MOV ends; each says how long it is."""
+    end = 0
+    for _ in range(_MAX_BOXES):
+        if end + 8 > size:
+            break
+        handle.seek(end)
+        header = handle.read(16)
+        length = int.from_bytes(header[:4], "big")
+        if length == 1:
+            length = int.from_bytes(header[8:16], "big")
+        if length < 8:  # 0: to the end of the file
+            break
+        end += length
+    return end
+
+
+def _ebml_size(data: bytes, at: int) -> tuple[int | None, int]:
+    """Return a size of an element of Matroska, None if it is not known, and where its content begins."""
+    if at >= len(data) or data[at] == 0:
+        return None, at
+    n_bytes = 9 - data[at].bit_length()
+    value = int.from_bytes(data[at : at + n_bytes], "big") & ((1 << 7 * n_bytes) - 1)
+    return (None if value == (1 << 7 * n_bytes) - 1 else value), at + n_bytes
+
+
+def _y4m_size(handle: BinaryIO, n_frames: int, context: Any) -> int | None:
+    """Return how many bytes a Y4M with one frame more would have, if it has a part of that frame."""
+    handle.seek(0)
+    start = handle.read(4096)
+    header, _, rest = start.partition(b"\n")
+    if not rest.startswith(b"FRAME\n"):
+        return None
+    frame = 6 + sum(
+        plane.height * plane.width * (1 if context.format.components[0].bits == 8 else 2)
+        for plane in av.VideoFrame(context.width, context.height, context.pix_fmt).planes
+    )
+    whole = len(header) + 1 + n_frames * frame
+    return whole if handle.seek(0, 2) == whole else whole + frame
+
+
+def _is_cover(stream: Any) -> bool:
+    return bool(stream.disposition & av.stream.Disposition.attached_pic)
+
+
+def _display_matrix(frame: Any) -> tuple[int, ...] | None:
+    """Return how a frame is turned or mirrored when it is shown."""
+    for data in frame.side_data:
+        if getattr(data.type, "name", "") == "DISPLAYMATRIX":
+            return tuple(int(n) for n in np.frombuffer(bytes(data), np.int32)[:9])
+    return None
+
+
+class VideoWriter:
+    """Writes frames, and the packets of the other streams of their source.
+
+    Parameters
+    ----------
+    handle : binary file
+        To be written.
+    name : Path
+        Its ending says the container.
+    video : Video
+        Where frames come from; it was surveyed.
+    lossless : bool
+        Whether frames are kept to the bit, by FFV1.
+    note : str
+        What was done.
+
+    Attributes
+    ----------
+    dropped : list of str
+        Streams of data that the container cannot hold.
+    """
+
+    def __init__(
+        self, handle: BinaryIO, name: Path, video: Video, lossless: bool, note: str
+    ) -> None:
+        self._video = video
+        self._container: Any = av.open(handle, "w", format=VIDEO_SUFFIXES[name.suffix.lower()])
+        self.dropped: list[str] = []
+        self._copies: dict[int, Any] = {}
+        source = video._container
+        try:
+            for stream in source.streams:
+                if stream.index == video.stream.index:
+                    self._add_video(lossless)
+                else:
+                    self._add_copy(stream, name)
+            self._container.metadata.update(_metadata(source.metadata))
+            self._container.metadata.setdefault("comment", note)
+            with suppress(av.FFmpegError, ValueError):
+                self._container.set_chapters(source.chapters())
+            self._container.start_encoding()
+        except (av.FFmpegError, ValueError) as error:
+            raise FileError(f"cannot be written: {one_line(error)}") from error
+
+    def _add_video(self, lossless: bool) -> None:
+        video, source = self._video, self._video.stream
+        codec, pix_fmt = encoder_of(video.pixels, lossless)
+        rate = source.average_rate or source.guessed_rate or Fraction(25)
+        stream: Any = self._container.add_stream(codec, rate=rate)
+        context = stream.codec_context
+        context.width, context.height = source.codec_context.width, source.codec_context.height
+        context.pix_fmt = pix_fmt
+        context.time_base = stream.time_base = source.time_base
+        context.options = _encoder_options(codec)
+        if source.sample_aspect_ratio:
+            context.sample_aspect_ratio = source.sample_aspect_ratio
+        for name, value in (video._tags | video.pixels.tags(pix_fmt)).items():
+            setattr(context, name, value)
+        if video._matrix is not None:
+            stream.set_display_matrix(video._matrix)
+        stream.metadata.update(_metadata(source.metadata))
+        stream.disposition = source.disposition
+        self._stream, self._pix_fmt = stream, pix_fmt
+
+    def _add_copy(self, stream: Any, name: Path) -> None:
+        """Copy a stream as it is; sound and subtitles must fit, other data may be left out, and is told."""
+        what = f"{stream.type} {getattr(stream.codec_context, 'name', '') or 'of unknown kind'}".strip()
+        if not _fits(stream, VIDEO_SUFFIXES[name.suffix.lower()]):
+            if stream.type in ("audio", "subtitle"):
+                raise FileError(
+                    f"a stream ({what}) does not fit into {name.suffix}; write .mkv, or the container "
+                    "it is in now"
+                )
+            self.dropped.append(what)
+            return
+        copy: Any = self._container.add_stream_from_template(stream, opaque=True)
+        copy.time_base = stream.time_base
+        copy.metadata.update(_metadata(stream.metadata))
+        copy.disposition = stream.disposition
+        self._copies[stream.index] = copy
+
+    def copy(self, packet: Any) -> None:
+        """Write a packet of another stream."""
+        stream = self._copies.get(packet.stream_index)
+        if stream is not None:
+            packet.stream = stream
+            self._container.mux(packet)
+
+    def write(self, frame: VideoFrame, pixels: Array) -> None:
+        """Write a frame with other pixels; an encoder is given those that did not change as they were."""
+        source = self._video.pixels
+        made = source.frame(source.pack(frame.planes, frame.pixels, pixels), self._pix_fmt)
+        made.pts, made.time_base = frame.pts, self._video.stream.time_base
+        for packet in self._stream.encode(made):
+            self._container.mux(packet)
+
+    def close(self) -> None:
+        """Write what is left and the end of the container."""
+        for packet in self._stream.encode():
+            self._container.mux(packet)
+        self._container.close()
+
+    def discard(self) -> None:
+        """Let go of what was written: the file will not be kept."""
+        with suppress(Exception):
+            self._container.close()
+
+
+def encoder_of(pixels: Pixels, lossless: bool) -> tuple[str, str]:
+    """Return the encoder for pixels, and the format it is given."""
+    codec = "ffv1" if lossless else "libx264" if pixels.depth == 8 else "libx265"
+    better = "" if lossless else "; write .mkv with --lossless"
+    try:
+        known = {each.name for each in av.codec.Codec(codec, "w").video_formats or ()}
+    except av.codec.codec.UnknownCodecError:  # FFmpeg may be built without it, for its licence
+        raise FileError(f"the FFmpeg in use has no {codec}{better}") from None
+    for pix_fmt in pixels.encoded_as(lossless):
+        if pix_fmt in known:
+            return codec, pix_fmt
+    raise FileError(f"has pixels ({pixels.name}) that {codec} cannot hold{better}")
+
+
+def check_name(path: Path, lossless: bool) -> None:
+    """Refuse a name whose container cannot be written, before the work."""
+    suffix = path.suffix.lower()
+    if suffix not in VIDEO_SUFFIXES:
+        raise FileError(
+            f"{path}: a video is written as {', '.join(VIDEO_SUFFIXES)}, not {suffix!r}; --frame N writes "
+            "one frame of it as a picture"
+        )
+    if lossless and suffix != ".mkv":
+        raise FileError(f"{path}: lossless video (FFV1) goes into .mkv; end the name so")
+    if not path.parent.is_dir():
+        raise FileError(f"{path}: there is no folder {path.parent}; make it first")
+
+
+def _encoder_options(codec: str) -> dict[str, str]:
+    if codec == "ffv1":
+        return {"level": "3", "slicecrc": "1"}
+    if codec == "libx265":  # it prints lines of its own
+        return {"crf": str(QUALITY), "x265-params": "log-level=none"}
+    return {"crf": str(QUALITY)}
+
+
+def _fits(stream: Any, container: str) -> bool:
+    """Whether a container can hold a stream: by writing the beginning of one."""
+    try:
+        with av.open(io.BytesIO(), "w", format=container) as trial:
+            trial.add_stream_from_template(stream, opaque=True)
+            trial.start_encoding()
+    except (av.FFmpegError, ValueError, TypeError, RuntimeError):
+        return False
+    return True
+
+
+def _metadata(found: Any) -> dict[str, str]:
+    """Return tags without those that a muxer writes by itself."""
+    own = ("major_brand", "minor_version", "compatible_brands", "encoder", "duration", "vendor_id")
+    return {key: value for key, value in found.items() if key.lower() not in own}
