@@ -2,9 +2,9 @@
 
 Usage: python tools/before_after.py FOLDER [--out FOLDER].
 
-FOLDER holds photographs of drewnoakes/metadata-extractor-images, whose owner lets everybody use them however
-they wish.  Each is denoised by ``symsmooth denoise IN -o OUT``; of both files the same part is shown, enlarged
-twice without smoothing.
+FOLDER holds photographs of drewnoakes/metadata-extractor-images, whose owner lets everybody use them
+however they wish.  Each is denoised by ``symsmooth denoise IN -o OUT``; of both files the same part is
+shown, enlarged twice without smoothing.
 """
 
 from __future__ import annotations
