@@ -212,6 +212,7 @@ function renderViewer(shown) {
   const sides = [page.sides.left ?? 0, page.sides.right ?? 1].map((n) => (n < every.length ? n : every.length - 1));
   const drawn = { divider: sides.map((n) => every[n]), side: every, removed }[mode];
   renderSides(mode === "divider" && every.length > 2 ? every : [], sides);
+  renderBlend(shown); // before the viewer, which measures the room that is left
   viewer.show(`${page.visit} ${shown.id}`, [info.width, info.height], drawn, mode === "divider", Boolean(shown.result));
   if (!page.hint) viewer.setBox(controls.settings.noise === "box" && !info.mosaic ? controls.settings.box : null); // else one is drawn
   renderPart(shown);
@@ -224,7 +225,6 @@ function renderViewer(shown) {
   select.dataset.key = key;
   if (names.length) select.value = page.channel ?? "all";
   renderSlices(info.others, shown.result?.kind === "compare");
-  renderBlend(shown);
 }
 
 function renderSides(every, sides) {
