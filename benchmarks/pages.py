@@ -3,7 +3,8 @@
 Usage: python benchmarks/pages.py [--check].
 
 A page marks where a table goes by two comments, ``<!-- table: NAME -->`` and ``<!-- end -->``; what stands
-between them is replaced.  With --check nothing is written; pages that differ from what is kept are named.
+between them is replaced.  With --check nothing is written; pages that differ from what is kept are named,
+and so are figures that do not say where they come from.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import sys
 from pathlib import Path
 
+import origins
 import tables
 
 ROOT = Path(__file__).parents[1]
@@ -47,7 +49,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
-    wrong = 0
+    nameless = origins.missing()
+    print("".join(f"{line}\n" for line in nameless), end="")
+    wrong = len(nameless)
     for path in pages():
         text = path.read_text("utf-8")
         new = made(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,11 +23,12 @@ def scripts(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
     """The scripts of ``benchmarks``, imported as they import each other."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     import keep
+    import origins
     import pages
     import stored
     import tables
 
-    return {"keep": keep, "pages": pages, "stored": stored, "tables": tables}
+    return {"keep": keep, "origins": origins, "pages": pages, "stored": stored, "tables": tables}
 
 
 def test_pages_agree_with_what_is_kept(scripts) -> None:
@@ -64,6 +66,59 @@ def test_every_plan_was_measured_and_says_when_and_with_what(scripts) -> None:
             word in kept.facts["Command"] for word in plan["options"].split() if "," not in word
         )
         assert kept.rows
+
+
+def test_every_figure_says_where_it_comes_from(scripts) -> None:
+    assert scripts["origins"].missing() == []
+
+
+@pytest.mark.parametrize(
+    ("file", "place", "field", "said"),
+    [
+        ("published", ("real", 0), "source", "real, SIDD validation MASH has no source"),
+        ("published", ("real", 0), "protocol", "real, SIDD validation MASH has no protocol"),
+        ("published", ("white", "rows", 1), "year", "white, WNNM has no year"),
+        ("published", ("trained_on_sidd", 3), "source", "NAFNet has no source"),
+        ("published", ("small_models", 0), "protocol", "LKSVD has no protocol"),
+        ("heldout", ("measured", 0), "date", "figures without a date"),
+        ("heldout", ("measured", 0), "commit", "without a commit"),
+        ("heldout", ("sets", "CC15"), "tuned", "CC15 does not say what was tuned on what"),
+        ("standard", (), "commit", "without a commit"),
+        ("real", ("facts",), "Date", "figures without a date"),
+        ("speed", ("facts",), "symsmooth", "figures without a commit"),
+    ],
+)
+def test_a_figure_without_its_origin_is_found(scripts, tmp_path, file, place, field, said) -> None:
+    for path in STORED.glob("*.json"):
+        shutil.copy(path, tmp_path)
+    told = json.loads((tmp_path / f"{file}.json").read_text("utf-8"))
+    row = told
+    for key in place:
+        row = row[key]
+    del row[field]
+    (tmp_path / f"{file}.json").write_text(json.dumps(told), "utf-8")
+    found = scripts["origins"].missing(tmp_path)
+    assert len(found) == 1
+    assert said in found[0]
+    assert found[0].startswith(f"{file}.json: ")
+
+
+def test_later_versions_get_columns_of_their_own(scripts, tmp_path, monkeypatch) -> None:
+    kept = json.loads((STORED / "heldout.json").read_text("utf-8"))
+    later = {"date": "2027-01-02", "commit": "abcdef0", "psnr": {}, "failures": "none known"}
+    later["psnr"] = {name: {"balanced": 50.0, "fast": 49.0} for name in kept["sets"]}
+    kept["measured"].append(later)
+    files = {
+        "heldout": kept,
+        "published": json.loads((STORED / "published.json").read_text("utf-8")),
+    }
+    monkeypatch.setattr(scripts["tables"], "load_json", files.__getitem__)
+    history = scripts["tables"].TABLES["heldout-history"]()
+    assert "| ed440db, balanced | abcdef0, fast | abcdef0, balanced |" in history
+    assert "| 37.26 | 49.00 | 50.00 |" in history
+    front = scripts["tables"].TABLES["heldout"]()
+    assert "abcdef0" in front
+    assert "ed440db" not in front
 
 
 def test_nothing_kept_names_a_place_or_a_machine() -> None:

@@ -21,7 +21,8 @@ rng = np.random.default_rng(0)
 def view(first: Path, **more: Any) -> np.ndarray[Any, Any]:
     """What is drawn, as pixels."""
     wanted = {"first": first, "second": None, "at": (), "box": None, "channel": None,
-              "channels": 1, "low": 0.0, "high": 255.0, "tints": [], "limits": [], **more}  # fmt: skip
+              "channels": 1, "low": 0.0, "high": 255.0, "tints": [], "limits": [], "blend": None,
+              **more}  # fmt: skip
     with Image.open(io.BytesIO(tasks.draw(wanted, reporter()))) as opened:
         return np.asarray(opened)
 

@@ -1,7 +1,8 @@
 """The command line: parses, asks ``app`` for the work, shows progress and prints.
 
-``files`` (denoise, noise), ``pages`` (compare, explain, demo), ``methods``, ``serve``, ``reproduce`` and
-``benchmark`` hold the commands, ``arguments`` and ``options`` read their arguments, ``console`` prints.
+``files`` (denoise, noise), ``blend``, ``pages`` (compare, explain, demo), ``methods``, ``serve``,
+``reproduce`` and ``benchmark`` hold the commands, ``arguments`` and ``options`` read their arguments,
+``console`` prints.
 At the top nothing but typer and the standard library is imported, so that ``--help`` is instant.
 """
 
@@ -15,6 +16,7 @@ import typer
 
 from ..app.ending import ending_on_signals
 from .benchmark import benchmark
+from .blend import blend
 from .commands import TYPER_ERROR, PlainCommand, PlainGroup, describe_usage_error
 from .console import error_message, print_error, print_stopped
 from .files import denoise, noise
@@ -31,7 +33,7 @@ app = typer.Typer(
 )
 
 app.command(cls=MethodCommand, context_settings={"ignore_unknown_options": True})(denoise)
-for _command in (noise, methods, demo, compare, explain, serve, reproduce, benchmark):
+for _command in (noise, blend, methods, demo, compare, explain, serve, reproduce, benchmark):
     app.command(cls=PlainCommand)(_command)
 
 

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ..core.blend import blend
 from ..core.image import Array
 from ..io import ImageFile
 from ..io.stacks import cut
 from ..reports.display import Range, display_range, reduce
+from .pictures import VIEW
 
 _MAX_SHOWN = 2**22  # pixels of what is shown at a time
 _BINS = 128
@@ -142,12 +144,13 @@ def _tinted(pixels: Array, wanted: dict[str, Any]) -> Array:
 
 def _part(path: Path, wanted: dict[str, Any]) -> Array:
     """Return what is shown of a file: a slice, a box of it, one channel, few enough pixels."""
-    pixels = take_slice(path, wanted["at"], wanted["channels"])
-    if wanted["box"] is not None:
-        if len(wanted["box"]) != 4:
-            raise ValueError("There is no such part.")
-        x, y, width, height = wanted["box"]
-        pixels = pixels[y : y + height, x : x + width]
+    pixels = _box(path, wanted)
+    if (
+        wanted["blend"] is not None and path.name != VIEW
+    ):  # of what is noisy there is nothing to blend
+        noisy, strength, colour = wanted["blend"]
+        axis = -1 if pixels.ndim == 3 else None
+        pixels = blend(_box(noisy, wanted), pixels, strength, colour if axis else None, axis)
     if wanted["channel"] is not None and pixels.ndim == 3:
         if wanted["channel"] >= pixels.shape[-1]:
             raise ValueError("There is no such channel.")
@@ -155,6 +158,17 @@ def _part(path: Path, wanted: dict[str, Any]) -> Array:
     if not pixels.size:
         raise ValueError("There is no such part.")
     return reduce(pixels, reduction(*pixels.shape[:2]))
+
+
+def _box(path: Path, wanted: dict[str, Any]) -> Array:
+    """Return a slice of a file, or a box of it."""
+    pixels = take_slice(path, wanted["at"], wanted["channels"])
+    if wanted["box"] is None:
+        return pixels
+    if len(wanted["box"]) != 4:
+        raise ValueError("There is no such part.")
+    x, y, width, height = wanted["box"]
+    return pixels[y : y + height, x : x + width]
 
 
 def reduction(height: int, width: int) -> int:

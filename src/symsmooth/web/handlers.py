@@ -28,7 +28,7 @@ from .guard import UPLOAD
 from .pictures import Picture
 from .sessions import ENDED, Session, Sessions, safe_name
 from .settings import Settings, whole_numbers
-from .views import numbers_in, view_request
+from .views import numbers_in, strengths_in, view_request
 
 _KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _ASSETS = frozenset(
@@ -251,13 +251,19 @@ class Handlers:
         return Response(drawn, media_type="image/png", headers=kept)
 
     async def result(self, request: Request) -> Response:
-        """Return the denoised file; of a raw file also what was developed from it."""
+        """Return the denoised file, or less of it (``blend``); of a raw file also what was developed."""
         session, picture = self._picture(request)
         if picture.result is None or picture.result.path is None or picture.info is None:
             raise RefusedError(404, "There is nothing here.")
         path = picture.result.path
         if picture.info["mosaic"] and "developed" in request.query_params:
             path = await self.controller.draw(session, "develop", path)
+        shares = strengths_in(request.query_params.get("blend", ""))
+        if shares is not None:
+            if picture.info["mosaic"] or picture.path is None:
+                raise RefusedError(404, "There is nothing here.")
+            given = (picture.path, path, *shares, self.controller.max_pixels)
+            path = await self.controller.draw(session, "blend", *given)
         return _download(path)
 
     async def report(self, request: Request) -> Response:

@@ -5,6 +5,7 @@ They get what they need, write into folders, and return what came of it in plain
 
 from __future__ import annotations
 
+from .blending import blend
 from .comparing import compare, report
 from .denoising import denoise
 from .inspecting import (
@@ -18,6 +19,7 @@ from .inspecting import (
 from .mosaics import develop
 
 __all__ = [
+    "blend",
     "compare",
     "denoise",
     "develop",

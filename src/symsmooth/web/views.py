@@ -19,7 +19,8 @@ def view_request(
     """Return what is to be drawn, or refuse what there is not.
 
     The query has ``what`` (noisy, clean, result, removed), ``of`` (the number of the run), ``panel``
-    (which of its results), ``at`` (the slice, "3.0"), ``channel`` and ``box`` ("x.y.width.height").
+    (which of its results), ``at`` (the slice, "3.0"), ``channel``, ``box`` ("x.y.width.height") and
+    ``blend`` (strength of the result and of its colour, in percent: "70.40").
     """
     info = picture.info
     if info is None:
@@ -31,7 +32,7 @@ def view_request(
     low, high = info["ranges"].get("all" if channel is None else str(channel), (0.0, 1.0))
     tints = info["tints"] if channel is None else []
     limits = [info["ranges"].get(str(n), (low, high)) for n in range(len(tints))]
-    first, second = picture.folder / VIEW, None
+    first, second, blend = picture.folder / VIEW, None, None
     if what == "clean":
         if picture.reference is None:
             raise RefusedError(404, "There is nothing here.")
@@ -41,6 +42,8 @@ def view_request(
         if folder is None:
             raise RefusedError(404, "There is nothing here.")
         result = folder / f"result-{_number(query.get('panel', '0'))}.npy"
+        shares = strengths_in(query.get("blend", ""))
+        blend = None if shares is None else (first, *shares)
         first, second = (result, None) if what == "result" else (first, result)
         if what == "removed":
             span = _NOISE_RANGE * (_level(picture) or 0.02 * info["span"]) or 1.0
@@ -51,7 +54,7 @@ def view_request(
     return {
         "first": first, "second": second, "at": at, "box": box,
         "channel": channel, "channels": info["channels"], "low": low, "high": high,
-        "tints": tints, "limits": limits,
+        "tints": tints, "limits": limits, "blend": blend,
     }  # fmt: skip
 
 
@@ -61,6 +64,16 @@ def _level(picture: Picture) -> float:
     if picture.info["mosaic"] and picture.result is not None:
         return float(picture.result.details["panels"][0]["removed"])
     return float(picture.info["noise"]["level"])
+
+
+def strengths_in(text: str) -> tuple[float, float] | None:
+    """Return the shares of "70.40", of brightness and of colour; None if all of the result is wanted."""
+    if not text:
+        return None
+    percent = numbers_in(text)
+    if len(percent) != 2 or max(percent) > 100:
+        raise RefusedError(404, "There is nothing here.")
+    return percent[0] / 100, percent[1] / 100
 
 
 def _number(text: str) -> int:

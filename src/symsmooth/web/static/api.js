@@ -36,7 +36,7 @@ export const api = {
   remove: (visit, picture) => ask(at(visit, `/${picture}`), "DELETE"),
   end: (visit) => ask(at(visit), "DELETE"),
   zip: (visit) => at(visit, "/results.zip"),
-  result: (visit, picture) => at(visit, `/${picture}/result`),
+  result: (visit, picture, blend = "") => at(visit, `/${picture}/result${blend ? `?blend=${blend}` : ""}`),
   developed: (visit, picture) => at(visit, `/${picture}/result?developed`),
   report: (visit, picture, slice) => at(visit, `/${picture}/report?at=${slice.join(".")}`),
   view: (visit, picture, wanted) => at(visit, `/${picture}/view?${new URLSearchParams(wanted)}`),

@@ -53,11 +53,11 @@ export function why(root, picture) {
 }
 
 /** One line and one bar: what happens, or how it ended.  What is there stays there while just numbers change. */
-export function statusOf(root, { page, shown, busy, progress, slice, cancel, retry }) {
+export function statusOf(root, { page, shown, busy, progress, slice, cancel, retry, blend }) {
   const running = busy.filter((each) => !each.inspecting);
   const now = progress ?? running[0] ?? busy[0] ?? null;
   const sends = page.sending !== null;
-  const key = JSON.stringify([page.error, page.hint, sends, Boolean(now), running.length > 0, shown?.id, shown?.ended, shown?.result?.number, slice]);
+  const key = JSON.stringify([page.error, page.hint, sends, Boolean(now), running.length > 0, shown?.id, shown?.ended, shown?.result?.number, slice, blend]);
   if (root.dataset.key !== key) {
     root.dataset.key = key;
     root.replaceChildren(
@@ -65,7 +65,7 @@ export function statusOf(root, { page, shown, busy, progress, slice, cancel, ret
       ...(page.hint ? [note("hint", page.hint)] : []),
       ...(sends || now ? [bar()] : shown ? ending(shown, retry) : []),
       ...(running.length ? [h("button", { id: "cancel", type: "button", onclick: cancel }, "Cancel")] : []),
-      ...(shown?.result && !now ? [downloads(page.visit, shown, slice)] : []));
+      ...(shown?.result && !now ? [downloads(page.visit, shown, slice, blend)] : []));
   }
   if (!sends && !now) return;
   const of = running.length > 1 ? `${running.length} pictures to do. ` : "";
@@ -122,10 +122,10 @@ function comparison({ panels, noisy, clean }) {
 }
 
 /** What can be taken home. */
-function downloads(visit, picture, slice) {
+function downloads(visit, picture, slice, blend) {
   const { file } = picture.result;
   return h("div", { class: "downloads" },
-    file ? h("a", { class: "button primary", id: "download", href: api.result(visit, picture.id), download: "" }, `Download ${picture.info.mosaic ? "DNG" : "result"}, ${bytes(file[1])}`) : null,
+    file ? h("a", { class: "button primary", id: "download", href: api.result(visit, picture.id, blend), download: "" }, blend ? "Download blend" : `Download ${picture.info.mosaic ? "DNG" : "result"}, ${bytes(file[1])}`) : null,
     file && picture.info.mosaic ? h("a", { class: "button", id: "developed", title: "What you see, 16 bit a colour", href: api.developed(visit, picture.id), download: "" }, "Developed TIFF") : null,
     h("a", { class: "button", id: "report", title: "What is shown as one page that needs no server", href: api.report(visit, picture.id, slice), download: "" }, "Report"));
 }

@@ -9,7 +9,8 @@ const about = await api.about();
 const COLOURS = ["red", "green", "blue"];
 const page = {
   visit: null, state: null, listener: null, chosen: null, // the id of the picture that is shown
-  mode: "divider", at: {}, channel: null, sides: {}, sending: null, error: "", hint: "",
+  mode: "divider", at: {}, channel: null, sides: {}, shares: {}, // of results: [brightness, colour] in percent
+  sending: null, error: "", hint: "",
 };
 const viewer = new Viewer($("#lenses"), (scale) => { $("#scale").value = `${Math.round(100 * scale)} %`; });
 const controls = new Controls($("#panel"), about, {
@@ -193,8 +194,10 @@ function panels(shown) {
   const make = (label, note, wanted) => ({ label, note, address: (box) => api.view(page.visit, shown.id, { ...wanted, ...base, ...(box ? { box: box.join(".") } : {}) }) });
   const score = (each) => (each?.psnr ? `${each.psnr.toFixed(2)} dB` : "");
   const every = [make("Noisy", score(result?.noisy), { what: "noisy" })];
-  result?.panels.forEach((panel, n) => every.push(make(panel.label, score(panel), { what: "result", of: result.number, panel: n })));
-  const removed = (result?.panels ?? []).map((panel, n) => make(`${panel.label}: removed`, "", { what: "removed", of: result.number, panel: n }));
+  const blend = blendOf(shown);
+  const less = blend ? { blend } : {};
+  result?.panels.forEach((panel, n) => every.push(make(blend ? `${panel.label}, blended` : panel.label, blend ? "" : score(panel), { what: "result", of: result.number, panel: n, ...less })));
+  const removed = (result?.panels ?? []).map((panel, n) => make(`${panel.label}: removed`, "", { what: "removed", of: result.number, panel: n, ...less }));
   if (part && !result) every.push(make("Denoised where you look", "", { what: "noisy" })); // see renderPart
   if (result?.clean) every.push(make("Clean", "", { what: "clean" }));
   return { every, removed };
@@ -209,6 +212,7 @@ function renderViewer(shown) {
   const sides = [page.sides.left ?? 0, page.sides.right ?? 1].map((n) => (n < every.length ? n : every.length - 1));
   const drawn = { divider: sides.map((n) => every[n]), side: every, removed }[mode];
   renderSides(mode === "divider" && every.length > 2 ? every : [], sides);
+  renderBlend(shown); // before the viewer, which measures the room that is left
   viewer.show(`${page.visit} ${shown.id}`, [info.width, info.height], drawn, mode === "divider", Boolean(shown.result));
   if (!page.hint) viewer.setBox(controls.settings.noise === "box" && !info.mosaic ? controls.settings.box : null); // else one is drawn
   renderPart(shown);
@@ -271,11 +275,50 @@ function renderSlices(others, fixed) {
   }
 }
 
+// --- strength after the fact ----------------------------------------------------------------
+
+const canBlend = ({ result, info }) => result?.kind === "denoise" && Boolean(result.file) && !info.mosaic;
+const resultKey = (shown) => `${page.visit} ${shown.id} ${shown.result.number}`;
+
+/** How much of a result is wanted, "70.40" percent of brightness and colour; "" is all of it. */
+function blendOf(shown) {
+  const shares = shown && canBlend(shown) ? page.shares[resultKey(shown)] : null;
+  return shares && shares.some((share) => share < 100) ? shares.join(".") : "";
+}
+
+/** Two sliders between the picture and its result; colour follows brightness until it is moved. */
+function renderBlend(shown) {
+  const root = $("#blend");
+  root.hidden = !canBlend(shown);
+  const key = root.hidden ? "" : resultKey(shown);
+  if (root.dataset.key === key) return;
+  root.dataset.key = key;
+  const shares = page.shares[key] ?? [100, 100];
+  let tied = shares[0] === shares[1];
+  const isColour = shown.info.channels === 3 && !shown.info.apart;
+  const slider = (name, n) => {
+    const readout = h("output", {}, `${shares[n]} %`);
+    const input = h("input", { type: "range", min: "0", max: "100", step: "1", value: String(shares[n]), id: n ? "share-colour" : "share", "aria-label": `${name}: how much of the noise reduction is kept` });
+    return { input, readout, row: h("label", { class: "slice", title: "Blends the result with the original; nothing is computed again" }, h("span", {}, name), input, readout) };
+  };
+  const rows = (isColour ? ["Blend brightness", "Blend colour"] : ["Blend"]).map(slider);
+  rows.forEach(({ input }, n) => input.addEventListener("input", () => {
+    if (n) tied = false;
+    const now = rows.map((each) => Number(each.input.value));
+    const colour = tied ? now[0] : now[1] ?? now[0];
+    page.shares[key] = [now[0], colour];
+    rows.forEach((each, i) => { each.input.value = page.shares[key][i]; each.readout.value = `${page.shares[key][i]} %`; });
+    clearTimeout(page.blending);
+    page.blending = setTimeout(render, 60);
+  }));
+  root.replaceChildren(...(root.hidden ? [] : rows.map((each) => each.row)));
+}
+
 function renderProgress() {
   const shown = picture();
   const list = page.state?.pictures ?? [];
   const busy = list.map((each) => progress(each.id)).filter(Boolean);
-  statusOf($("#status"), { page, shown, busy, progress: shown && progress(shown.id), slice: slice(), cancel: () => act(() => api.cancel(page.visit)), retry: (kind) => controls.set({ noise: kind }) });
+  statusOf($("#status"), { page, shown, busy, progress: shown && progress(shown.id), slice: slice(), blend: blendOf(shown), cancel: () => act(() => api.cancel(page.visit)), retry: (kind) => controls.set({ noise: kind }) });
   const running = busy.filter((each) => !each.inspecting);
   const first = running.find((each) => each.fraction);
   document.title = first ? `${Math.round(100 * first.fraction)} % · symsmooth` : shown ? `${shown.name} · symsmooth` : "symsmooth";
