@@ -179,3 +179,31 @@ def test_frames_have_one_shape_and_one_dtype() -> None:
         list(symsmooth.denoise_frames([np.eye(9), np.eye(8)], 1.0))
     with pytest.raises(ValueError, match="frame 1 has dtype"):
         list(symsmooth.denoise_frames([np.eye(9), np.eye(9, dtype=np.float32)], 1.0))
+
+
+def test_black_and_grey_frames_in_a_film_of_colours() -> None:
+    """A film fades to black, and an old scene is grey: no block of frames breaks what is around it."""
+    rng = np.random.default_rng(3)
+    scene = data.astronaut()[100:140, 100:148].astype(np.float32)
+    colour = np.repeat(scene[np.newaxis], BLOCK, axis=0) + rng.normal(0, 15, (BLOCK, 40, 48, 3))
+    grey = scene.mean(axis=-1, keepdims=True) + rng.normal(0, 15, (BLOCK, 40, 48, 1))
+    black = np.zeros((2 * BLOCK + 2 * HALO, 40, 48, 3))
+    film = np.concatenate([colour, black, np.repeat(grey, 3, axis=-1), colour])
+    for options in ({}, {"sigma": 15.0}):
+        found = np.stack(
+            list(symsmooth.denoise_frames(film, channel_axis=-1, quality="preview", **options))
+        )
+        np.testing.assert_array_equal(found[BLOCK + HALO : -2 * BLOCK - HALO], 0.0)
+        assert psnr(found[:BLOCK], scene, 255.0) > psnr(film[:BLOCK], scene, 255.0) + 3
+        assert psnr(found[-BLOCK:], scene, 255.0) > psnr(film[-BLOCK:], scene, 255.0) + 3
+
+
+def test_noise_that_grows_over_the_series_is_followed() -> None:
+    """A camera that raises its gain as it gets dark: each block has the noise that it shows."""
+    clean = moving(4 * BLOCK, size=64, speed=0.3)
+    level = np.repeat([6.0, 24.0], 2 * BLOCK)[:, np.newaxis, np.newaxis]
+    pixels = clean + level * np.random.default_rng(5).standard_normal(clean.shape)
+    found = symsmooth.denoise(pixels, time_axis=0, quality="preview", rng=0)
+    for part, sigma in ((slice(0, BLOCK), 6.0), (slice(3 * BLOCK, None), 24.0)):
+        known = symsmooth.denoise(pixels[part], sigma, time_axis=0, quality="preview", rng=0)
+        assert psnr(found[part], clean[part], 255.0) > psnr(known, clean[part], 255.0) - 1

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,7 +107,10 @@ def n_blocks(n_frames: int) -> int:
 
 
 class Blocks:
-    """Denoises the blocks of a series one after the other; its noise is found in the first.
+    """Denoises the blocks of a series one after the other.
+
+    Noise that is not given is found in each block anew: levels drift where a camera sets its exposure, and
+    black or grey frames in a film of colours have a noise of their own.
 
     Parameters
     ----------
@@ -132,8 +136,9 @@ class Blocks:
         self._asked = sigma, noise
         self._how, self._specks, self._channels = how, specks, channels
         self._rng, self._pool = rng, pool
-        self.noise: Noise | None = None
+        self.noise: Noise | None = None  # of the first block
         self.groups: Groups = ()
+        self._known_groups: dict[int, Groups] = {}  # by the number of channels that count
         self.n_bounded = self.n_specks = 0
         self.n_expected = 1  # for the progress callback
 
@@ -142,19 +147,28 @@ class Blocks:
         opened = self._open(frames)
         picture = without_specks(opened, self._specks)
         self.n_specks += count_specks(opened, picture)
-        if self.noise is None:
-            self.groups = self._channels = picture.groups
-            self.noise = resolve(picture, *self._asked)
         (own_rng,) = self._rng.spawn(1)
+        if (
+            self.noise is not None and np.ptp(picture.noisy) == 0.0
+        ):  # black frames: no noise is theirs
+            return self._changes(picture, picture.noisy, np.zeros_like(picture.noisy), len(frames))
+        groups = self._known_groups.setdefault(picture.noisy.shape[-1], picture.groups)
+        picture = replace(picture, channels=groups)
+        noise = resolve(picture, *self._asked)
+        if self.noise is None:
+            self.noise, self.groups = noise, groups
         with self._pool as pool:
             left = max(self.n_expected - number, 1)
             name = f"block {number + 1} of {self.n_expected}" if self.n_expected > 1 else ""
             with pool.part(1 / left, name):
-                found = remove_noise(picture, self.noise, self._how, own_rng, pool)
+                found = remove_noise(picture, noise, self._how, own_rng, pool)
         self.n_bounded += found.n_bounded
-        pixels, change = picture.change_of(found.image)
-        std = found.find_std()
-        if len(frames) == 1:
+        return self._changes(picture, found.image, found.find_std(), len(frames))
+
+    @staticmethod
+    def _changes(picture: Picture, denoised: Float, std: Float, n_frames: int) -> list[Change]:
+        pixels, change = picture.change_of(denoised)
+        if n_frames == 1:
             return [Change(pixels, change, std)]
         return [Change(*each) for each in zip(pixels, change, std, strict=True)]
 
