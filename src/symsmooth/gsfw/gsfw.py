@@ -79,7 +79,9 @@ def fit_gsfw(
     check_one_of("quality", quality, tuple(PRESETS))
     picture = open_image(image, channel_axis, mask)
     sigma = resolve_sigma(picture, sigma)
-    found = run_gsfw(picture, sigma, PRESETS[quality], make_rng(rng), Pool(workers, progress))
+    found = run_gsfw(
+        picture, sigma, PRESETS[quality], make_rng(rng), Pool(workers, progress), keep_pilots=True
+    )
     return GSFWResult(
         image=picture.restore(found.image),
         pilots=tuple(picture.in_units(pilot) for pilot in found.pilots),

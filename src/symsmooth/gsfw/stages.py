@@ -73,22 +73,29 @@ class Stages:
 
 
 def run_gsfw(
-    picture: Picture, sigma: float, preset: Preset, rng: np.random.Generator, pool: Pool
+    picture: Picture,
+    sigma: float,
+    preset: Preset,
+    rng: np.random.Generator,
+    pool: Pool,
+    *,
+    keep_pilots: bool = False,
 ) -> Stages:
     """Remove white noise from a picture: channels that show the same things together, others apart.
 
-    Observed pixels change by at most 8 sigma.
+    Observed pixels change by at most 8 sigma.  Pilots are returned if they are to be kept.
     """
     if sigma < _NO_NOISE:
         return Stages((picture.noisy,), np.zeros_like(picture.noisy), (), {})
     groups = picture.groups
     if len(groups) == 1:
-        return _run_together(picture, sigma, preset, rng, pool)
+        return _run_together(picture, sigma, preset, rng, pool, keep_pilots)
     found = []
     with pool:
         for number, group in enumerate(groups):
             with pool.part(1 / (len(groups) - number)):
-                found.append(_run_together(picture.only(group), sigma, preset, rng, pool))
+                part = picture.only(group)
+                found.append(_run_together(part, sigma, preset, rng, pool, keep_pilots))
     return _side_by_side(found, groups)
 
 
@@ -115,7 +122,12 @@ def _side_by_side(found: list[Stages], groups: Groups) -> Stages:
 
 
 def _run_together(
-    picture: Picture, sigma: float, preset: Preset, rng: np.random.Generator, pool: Pool
+    picture: Picture,
+    sigma: float,
+    preset: Preset,
+    rng: np.random.Generator,
+    pool: Pool,
+    keep_pilots: bool = False,
 ) -> Stages:
     """Remove white noise; channels are decorrelated for it and mixed again after."""
     observed = None if picture.mask is None else picture.observed
@@ -125,7 +137,7 @@ def _run_together(
     transform = decorrelate(scene, sigma)
     grid = plan_blocks(picture, default_halo(len(picture.spatial)))
     with pool:
-        found = _run_in_blocks(grid, observation, transform, preset, rng, pool)
+        found = _run_in_blocks(grid, observation, transform, preset, rng, pool, keep_pilots)
     back, scale = transform.T, np.float32(calibration(preset, observation.contrast) ** 2)
     *pilots, image = (mix(image, back) for image in found.images)
     variance = scale * mix(found.variance, back**2)
@@ -175,6 +187,7 @@ def _run_in_blocks(
     preset: Preset,
     rng: np.random.Generator,
     pool: Pool,
+    keep_pilots: bool,
 ) -> Stages:
     """Run the stages on each block with its channels transformed; times add up, clusters are the last's."""
     seconds: dict[str, float] = {}
@@ -187,7 +200,7 @@ def _run_in_blocks(
         clusters = found.clusters
         for name, time_taken in found.seconds.items():
             seconds[name] = seconds.get(name, 0.0) + time_taken
-        return (*found.images, found.variance)
+        return (*(found.images if keep_pilots else found.images[-1:]), found.variance)
 
     *images, variance = overlap_add(grid, run, rng, pool)
     return Stages(tuple(images), variance, clusters, seconds)
