@@ -8,6 +8,7 @@ from .dask import denoise_blocks
 from .filters.filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
 from .gsfw.denoise import DenoiseResult, denoise, denoise_frames, fit_denoise
 from .gsfw.gsfw import GSFWResult, denoise_gsfw, fit_gsfw
+from .io.noise_files import load_noise, save_noise
 from .methods import METHODS
 from .mixture.gsf import GSFResult, denoise_gsf, fit_gsf
 from .noise import estimate_noise, estimate_sigma
@@ -45,5 +46,7 @@ __all__ = [
     "fit_denoise_raw",
     "fit_gsf",
     "fit_gsfw",
+    "load_noise",
+    "save_noise",
     "stop_when",
 ]
