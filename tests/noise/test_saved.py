@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from symsmooth import denoise, estimate_noise, load_noise, save_noise
 from symsmooth.io import FileError
-from symsmooth.noise import PoissonGaussian, Rician, Uneven, White
+from symsmooth.noise import Correlated, PoissonGaussian, Rician, Uneven, White
 from symsmooth.noise.finding import Finding, PixelRange
-from symsmooth.noise.model import noise_of_sample
 from symsmooth.noise.saved import MAX_CHARACTERS, from_json, to_json
+from symsmooth.noise.spectrum import sample_energies
 
 from .test_models import MODELS, coarse_noise
 
@@ -141,7 +141,8 @@ def test_a_damaged_model_is_refused_in_one_line(message) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "{}", "[1]", "nonsense", '{"format": "other"}', "[" * 100_000, "NaN", "9" * 5000,
-     " " * (MAX_CHARACTERS + 1),     json.dumps(GOOD).replace("800.0", "NaN"), json.dumps(GOOD).replace("800.0", "-Infinity")],
+     " " * (MAX_CHARACTERS + 1),
+     json.dumps(GOOD).replace("800.0", "NaN"), json.dumps(GOOD).replace("800.0", "-Infinity")],
     ids=lambda text: text[:12],
 )  # fmt: skip
 def test_what_is_no_model_is_refused_in_one_line(text: str, tmp_path: Path) -> None:
@@ -212,7 +213,8 @@ def test_a_model_of_three_channels_serves_a_picture_of_which_fewer_count() -> No
     """Blue is empty: what is left has the noise of red and green, with what they share."""
     shared = np.array([[1.0, 0.8, 0.3], [0.0, 0.6, 0.2], [0.0, 0.0, 2.0]])
     noise = 6 * np.random.default_rng(0).standard_normal((96, 96, 3)) @ shared
-    model = noise_of_sample(noise, -1)
+    mixed = np.linalg.eigh(shared.T @ shared)[1]
+    model = Correlated(sample_energies(noise @ mixed), mixed)
     for own in ([0, 1], [2], [0, 2]):
         part = model.of_channels(np.array(own))
         white = part.whiten(np.float32(noise[..., own])).reshape(-1, len(own))
