@@ -11,7 +11,7 @@ from .gsfw.gsfw import GSFWResult, denoise_gsfw, fit_gsfw
 from .io.noise_files import load_noise, save_noise
 from .methods import METHODS
 from .mixture.gsf import GSFResult, denoise_gsf, fit_gsf
-from .noise import estimate_noise, estimate_sigma
+from .noise import calibrate_noise, estimate_noise, estimate_sigma
 from .raw.denoise import RawResult, denoise_raw, estimate_raw_noise, fit_denoise_raw
 
 __version__: str
@@ -24,6 +24,7 @@ __all__ = [
     "GSFWResult",
     "RawResult",
     "__version__",
+    "calibrate_noise",
     "denoise",
     "denoise_bilateral",
     "denoise_blocks",
