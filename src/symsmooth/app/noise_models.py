@@ -92,16 +92,13 @@ def calibrate_files(
     """Measure the noise of a camera on files: each picture, and each slice of a stack, is a frame."""
     from ..noise import calibrate_noise
 
-    axes: set[int | None] = set()
-    frames = _frames(sources, channel_axis, axes)
-    model = calibrate_noise(frames, _frames(darks, channel_axis, axes), channel_axis=-1)
+    frames, dark_frames = (_frames(each, channel_axis) for each in (sources, darks))
+    model = calibrate_noise(frames, dark_frames, channel_axis=-1)
     pixels, span = _range_of(model)
     return model, describe(model, pixels, span, given=False, assumed=False)
 
 
-def _frames(
-    sources: Sequence[Path], channel_axis: jobs.ChannelAxis, axes: set[int | None]
-) -> Iterator[Any]:
+def _frames(sources: Sequence[Path], channel_axis: jobs.ChannelAxis) -> Iterator[Any]:
     """Yield frames, channels last."""
     import numpy as np
 
@@ -113,8 +110,8 @@ def _frames(
         with open_file(source) as file:
             if is_raw(file):
                 raise UsageError(
-                    f"{source}: calibrate with developed frames (--linear), or save the noise of one raw "
-                    "file without --calibrate"
+                    f"{source}: --calibrate takes no raw files; --save the noise of one of them without "
+                    "it, which is measured on its mosaic"
                 )
             images = jobs.read_file(file, channel_axis)
         for image in images:
