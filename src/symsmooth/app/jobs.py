@@ -79,9 +79,12 @@ class DenoiseJob:
         found: Any = resolve(
             image, self.sigma, asked, region=self.noise_region, white_only=white_only
         )
-        return replace(
-            found, pixels=None
-        )  # its units were checked; an empty slice must not be asked
+        if (
+            self.has_model or self.dtype
+        ):  # units were checked, and dark slices of floats look like others
+            found = replace(found, pixels=None)
+        noise: Noise = found
+        return noise
 
     @property
     def has_model(self) -> bool:
