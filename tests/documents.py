@@ -109,6 +109,11 @@ def write_samples(folder: Path) -> None:
         np.uint16
     )
     tifffile.imwrite(folder / "cells.tif", counts)
+    for place, lights in (("flats", (200, 200, 2000, 2000)), ("darks", (0, 0))):
+        (folder / place).mkdir()
+        for number, light in enumerate(lights):
+            frame = 100 + 2.2 * rng.poisson(light / 2.2, (96, 96)) + rng.normal(0, 3.5, (96, 96))
+            tifffile.imwrite(folder / place / f"{number}.tif", np.rint(frame).astype(np.uint16))
     stack = rng.normal(100, 20, (5, 20, 22)).astype(np.float32)
     tifffile.imwrite(folder / "stack.tif", stack)
     tifffile.imwrite(folder / "series.ome.tif", stack, metadata={"axes": "TYX"})

@@ -8,9 +8,10 @@ from .dask import denoise_blocks
 from .filters.filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
 from .gsfw.denoise import DenoiseResult, denoise, denoise_frames, fit_denoise
 from .gsfw.gsfw import GSFWResult, denoise_gsfw, fit_gsfw
+from .io.noise_files import load_noise, save_noise
 from .methods import METHODS
 from .mixture.gsf import GSFResult, denoise_gsf, fit_gsf
-from .noise import estimate_noise, estimate_sigma
+from .noise import calibrate_noise, estimate_noise, estimate_sigma
 from .raw.denoise import RawResult, denoise_raw, estimate_raw_noise, fit_denoise_raw
 
 __version__: str
@@ -23,6 +24,7 @@ __all__ = [
     "GSFWResult",
     "RawResult",
     "__version__",
+    "calibrate_noise",
     "denoise",
     "denoise_bilateral",
     "denoise_blocks",
@@ -45,5 +47,7 @@ __all__ = [
     "fit_denoise_raw",
     "fit_gsf",
     "fit_gsfw",
+    "load_noise",
+    "save_noise",
     "stop_when",
 ]

@@ -55,7 +55,10 @@ def test_the_help_of_denoise_lists_the_options_of_methods_and_their_choices(run:
         for option in method.options.values():
             assert f"{option.flag} " in plain, (method.name, option.flag)
     assert "--quality preview|fast|balanced|best How much time to spend" in plain
-    assert "--noise auto|gaussian|poisson-gaussian|correlated|rician What kind of noise" in plain
+    assert (
+        "--noise auto|gaussian|poisson-gaussian|correlated|rician|FILE.json What kind of noise"
+        in plain
+    )
     assert "--strength NUMBER" in plain
 
 

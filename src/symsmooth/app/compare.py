@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..io import ImageFile
     from ..io.stacks import Stack
     from ..methods import Method
-    from ..noise import NoiseEstimator
+    from ..noise import Noise, NoiseEstimator
     from ..reports.compare import Result
 
 FAVOURITES = ("denoise", "gsf", "bm3d", "nlm")  # compared if nothing is asked for
@@ -140,6 +140,7 @@ class CompareJob:
     piece: Sequence[int] | None = None  # which slice of a stack: its number, or one for each axis
     workers: int | None = None
     seed: int = 0
+    noise: Noise | None = None  # for methods that know of more than white noise
 
 
 def compare(job: CompareJob, progress: Progress | None = None) -> Page:
@@ -153,12 +154,15 @@ def compare(job: CompareJob, progress: Progress | None = None) -> Page:
     pixels, clean, part = _open_pictures(job)
     axis = -1 if pixels.ndim == 3 else None
     each_job = [
-        jobs.DenoiseJob(each.method, each.options, job.sigma, axis, job.workers, job.seed)
+        jobs.DenoiseJob(
+            each.method, _with_noise(each, job.noise), job.sigma, axis, job.workers, job.seed
+        )
         for each in job.choices
     ]
     estimator = NoiseEstimator(lambda: open_image(pixels, axis))
-    found, span = resolve(estimator, job.sigma), value_range(pixels)
-    words = describe_model(found, pixels, span, given=job.sigma is not None, assumed=False)
+    found = resolve(estimator, job.sigma, "auto" if job.noise is None else job.noise)
+    span, given = value_range(pixels), job.sigma is not None or job.noise is not None
+    words = describe_model(found, pixels, span, given=given, assumed=False)
     share = (_DRAWING - _METHODS) / len(job.choices)
     results = []
     for number, (each, own) in enumerate(zip(job.choices, each_job, strict=True)):
@@ -184,6 +188,13 @@ def compare(job: CompareJob, progress: Progress | None = None) -> Page:
     report(1.0, "done")
     questions = [f"{job.source}: {doubt}" for doubt in doubts]
     return Page(text, [*question_sigma(job.source, pixels, job.sigma), *questions])
+
+
+def _with_noise(choice: MethodChoice, noise: Noise | None) -> Mapping[str, object]:
+    """Return the options of a method, with the noise that all are given, if it knows of such."""
+    if noise is None or not choice.method.takes_noise or "noise" in choice.options:
+        return choice.options
+    return {**choice.options, "noise": noise}
 
 
 def _is_same(image: Any, pixels: Any) -> bool:

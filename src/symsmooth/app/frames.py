@@ -107,10 +107,10 @@ class FrameRun:
             by_channels.pop(_NONE, None)
         self._channels = max(by_channels, key=lambda own: (own == _ALL, len(by_channels[own])))
         alike = by_channels[self._channels]
-        self._noise = job.find_noise(noise_of_frames(alike, channel_axis, job))
+        self.noise = job.find_noise(noise_of_frames(alike, channel_axis, job))
         self.words: NoiseDescription | None = None
-        if self._noise is not None:
-            self.words = describe_noise(job, self._noise, alike[len(alike) // 2], span)
+        if self.noise is not None:
+            self.words = describe_noise(job, self.noise, alike[len(alike) // 2], span)
         self.n_done, self._squares, self._n_pixels = 0, 0.0, 0
         self._checked: tuple[Any, Any] | None = None
 
@@ -127,7 +127,7 @@ class FrameRun:
 
     def _one_by_one(self, frames: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         for frame in frames:
-            channels, model = self._own(frame), self._noise
+            channels, model = self._own(frame), self.noise
             if channels == _NONE:
                 yield frame, frame
                 continue
@@ -152,7 +152,7 @@ class FrameRun:
                 yield from ((frame, frame) for frame in alike)
                 continue
             asked = job.options.get("noise", "auto")
-            noise: Any = self._noise if self._fits(channels) else asked
+            noise: Any = self.noise if self._fits(channels) else asked
             waiting: deque[Any] = deque()
             denoised = denoise_frames(
                 _kept_in(waiting, alike), noise=noise, channel_axis=self._axis, rng=job.seed,
@@ -187,17 +187,17 @@ class FrameRun:
         """Return what a look at the middle frame says, and what is doubtful."""
         from ..noise.check import check_result
 
-        if self._noise is None or self.words is None or self._checked is None:
+        if self.noise is None or self.words is None or self._checked is None:
             return None, []
         before, after = self._checked
         warnings = find_warnings(self.words, before, self._span, self.removed, self._job.sigma)
         if not self._fits(self._own(before)):  # a black or grey frame between others
             return None, warnings
         picture = noise_of_frames([before], self._axis, self._job).picture
-        check = check_result(picture, after, self._noise)
+        check = check_result(picture, after, self.noise)
         if self._job.may_warn:
             own = trial(self._job, self._axis)
-            warnings += warn_of_noise_left(check, picture, self._noise, self._span, own)
+            warnings += warn_of_noise_left(check, picture, self.noise, self._span, own)
         return check, warnings
 
 

@@ -80,7 +80,25 @@ class DenoiseJob:
             return None
         asked: Any = self.options.get("noise", "auto")
         white_only = not self.method.takes_noise
-        return resolve(image, self.sigma, asked, region=self.noise_region, white_only=white_only)
+        found: Any = resolve(
+            image, self.sigma, asked, region=self.noise_region, white_only=white_only
+        )
+        if (
+            self.has_model or self.dtype
+        ):  # units were checked, and dark slices of floats look like others
+            found = replace(found, pixels=None)
+        noise: Noise = found
+        return noise
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model of noise was given."""
+        return not isinstance(self.options.get("noise", "auto"), str)
+
+    @property
+    def noise_is_given(self) -> bool:
+        """Whether the level of the noise was said: by itself, or as a model."""
+        return self.sigma is not None or self.has_model
 
     @property
     def channels(self) -> Any:
@@ -90,13 +108,12 @@ class DenoiseJob:
     @property
     def finds_noise(self) -> bool:
         """Whether the noise is to be found, whatever it is."""
-        noise = self.options.get("noise", "auto")
-        return self.may_warn and isinstance(noise, str) and noise == "auto"
+        return self.may_warn and self.options.get("noise", "auto") == "auto"
 
     @property
     def may_warn(self) -> bool:
         """Whether noise was left to be found: then it may be found wrong."""
-        return self.method.takes_noise and self.sigma is None and self.noise_region is None
+        return self.method.takes_noise and not self.noise_is_given and self.noise_region is None
 
     @property
     def specks(self) -> Any:
@@ -385,8 +402,8 @@ def squared_change(before: Any, after: Any) -> float:
 
 def describe_noise(job: DenoiseJob, model: Noise, pixels: Any, span: float) -> NoiseDescription:
     """Say what noise a job takes an image to have."""
-    given = job.sigma is not None
-    return describe(model, pixels, span, given=given, assumed=not job.method.takes_noise)
+    assumed = not job.method.takes_noise
+    return describe(model, pixels, span, given=job.noise_is_given, assumed=assumed)
 
 
 def apply(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,11 +198,20 @@ def _plan(
     colours = slice(None, -1) if _has_alpha(source) else slice(None)
     stats = _survey(source, task, spatial, plain, colours)
     key = {
-        "version": __version__, "method": job.method.name, "options": repr(sorted(job.options.items())),
+        "version": __version__, "method": job.method.name,
+        "options": repr(sorted(_as_text(job.options).items())),
         "sigma": job.sigma, "noise": str(stats.noise), "seed": job.seed, "input": _state(source.path),
         "grid": [grid.edges, grid.halo], "axes": [plain, joint],
     }  # fmt: skip
     return BoxPlan(source, task, stats, grid, plain, colours, like.dtype, json.dumps(key))
+
+
+def _as_text(options: Mapping[str, object]) -> dict[str, object]:
+    """Return options with a model of noise as its text: all of its numbers, which its repr leaves out."""
+    from ..noise.saved import to_json
+
+    noise: Any = options.get("noise", "auto")
+    return {**options} if isinstance(noise, str) else {**options, "noise": to_json(noise)}
 
 
 def _state(path: Path) -> list[object]:

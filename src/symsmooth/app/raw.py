@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..io import ImageFile
     from ..io.base import OpenFile
     from ..io.dng import RawInfo
-    from ..noise import Noise
+    from ..noise import Noise, NoiseModel
 
 _WRITING = 0.95  # where that begins, for the progress callback
 _OPTIONS = ("quality", "strength", "grain")  # of denoise that make sense here
@@ -73,12 +73,12 @@ def denoise_raw_file(
     )
 
 
-def raw_noise(file: OpenFile) -> tuple[ImageFile, NoiseDescription]:
-    """Say what noise a raw file has."""
+def raw_noise(file: OpenFile) -> tuple[ImageFile, Noise]:
+    """Return a raw file and the noise it has."""
     from ..io.files import read_opened
 
     image = read_opened(file)[0]
-    return image, describe_raw_noise(find_raw_noise(image), image)
+    return image, find_raw_noise(image)
 
 
 def find_raw_noise(image: ImageFile) -> Noise:
@@ -119,6 +119,8 @@ def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> _D
     if info.pattern is None:
         from ..gsfw.denoise import fit_denoise
 
+        if job.has_model:
+            options["noise"] = job.options["noise"]
         linear = fit_denoise(pixels, channel_axis=-1, tone="linear", **options)
         result, model = linear.image, linear.noise
         clipped = pixels >= info.white
@@ -126,21 +128,67 @@ def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> _D
     else:
         from ..raw.denoise import fit_denoise_raw
 
+        if job.has_model:
+            options["noise"] = law_of_light(job.options["noise"], info)
         found = fit_denoise_raw(pixels, info.pattern, info.black, info.white, **options)
         result, model = found.image, found.noise
         learned = {"hot_pixels": found.n_defects} if found.n_defects else {}
     denoised = image.pixels.copy()
     denoised[info.area] = result
-    return _Done(replace(image, pixels=denoised), describe_raw_noise(model, image), learned)
+    words = describe_raw_noise(model, image, given=job.has_model)
+    return _Done(replace(image, pixels=denoised), words, learned)
 
 
-def describe_raw_noise(model: Noise, image: ImageFile) -> NoiseDescription:
+def law_of_light(model: Any, info: RawInfo) -> NoiseModel:
+    """Return a law of the pixels of a mosaic, as files keep it, for the light above its black."""
+    from ..noise import NoiseModel
+    from ..noise.levels import Photons
+
+    law = model.level if isinstance(model, NoiseModel) else None
+    if not isinstance(law, Photons) or len(law.gain) not in (1, 3) or model.spectrum is not None:
+        raise UsageError(
+            f"a mosaic has the noise of a sensor, of three colours or one law for all, and this model is "
+            f"{model}; make one with symsmooth noise RAW --save"
+        )
+    n = len(law.gain)
+    black = _black_of_colours(info) if n == 3 else [float(info.black.mean())]
+    offset = tuple(b + a * m for a, b, m in zip(law.gain, law.offset, black, strict=True))
+    return NoiseModel(Photons(law.gain, offset))
+
+
+def law_of_pixels(model: Any, image: ImageFile) -> NoiseModel:
+    """Return a law of the light of a mosaic for its pixels, black and all: what a file keeps."""
+    from ..noise import NoiseModel
+    from ..noise.levels import Photons
+    from ..noise.resolve import pixel_range
+
+    info: RawInfo = image.details["raw"]
+    about = pixel_range(image.pixels[info.area])
+    if info.pattern is None:
+        return replace(model, pixels=about)
+    law, black = model.photons, tuple(_black_of_colours(info))
+    offset = tuple(b - a * m for a, b, m in zip(law.gain, law.offset, black, strict=True))
+    return NoiseModel(Photons(law.gain, offset, black), pixels=about)
+
+
+def _black_of_colours(info: RawInfo) -> list[float]:
+    """Return the black of red, green and blue of a mosaic."""
+    import numpy as np
+
+    assert info.pattern is not None
+    shape = np.lcm(info.black.shape, info.pattern.shape)
+    tiles: list[Any] = [info.black, info.pattern]
+    black, pattern = (np.tile(tile, shape // np.array(tile.shape)) for tile in tiles)
+    return [float(black[pattern == colour].mean()) for colour in range(3)]
+
+
+def describe_raw_noise(model: Noise, image: ImageFile, *, given: bool = False) -> NoiseDescription:
     """Say in words what noise a mosaic has; a sensor's law is about the light above its black."""
     info: RawInfo = image.details["raw"]
     black = float(info.black.mean())
     offset = 0.0 if info.pattern is None else black
     sample = image.pixels[info.area][::7, ::7].astype(float) - offset
-    return describe(model, sample, info.white - black, given=False, assumed=False)
+    return describe(model, sample, info.white - black, given=given, assumed=False)
 
 
 def develop(image: ImageFile, linear: bool = False, dtype: str = "uint16") -> ImageFile:
@@ -190,8 +238,9 @@ def _check(job: DenoiseJob) -> None:
 
     if job.method.name != DEFAULT:
         raise UsageError(f"raw files are denoised by {DEFAULT} alone; leave out --method")
-    if job.sigma is not None or job.noise_region is not None or "noise" in job.options:
+    kind = "noise" in job.options and not job.has_model
+    if job.sigma is not None or job.noise_region is not None or kind:
         raise UsageError(
-            "the noise of a raw file is that of its sensor, which is measured; "
-            "give --strength to remove more or less of it"
+            "the noise of a raw file is that of its sensor, which is measured; give --strength to remove "
+            "more or less of it, or a model of its camera with --noise camera.json"
         )

@@ -41,6 +41,36 @@ MethodName = Annotated[
 NoiseFrom = Annotated[
     str, typer.Option(metavar="X,Y,W,H", help="Measure the noise in this flat rectangle.")
 ]
+NoiseFile = Annotated[
+    str,
+    typer.Option(
+        "--noise",
+        metavar="FILE.json",
+        help="A noise model of `symsmooth noise --save`, for methods that know more than white noise.",
+    ),
+]
+SaveNoise = Annotated[
+    str,
+    typer.Option(
+        "--save",
+        metavar="FILE.json",
+        help="Keep the noise of all files as one model, for --noise FILE.json.",
+    ),
+]
+Calibrate = Annotated[
+    bool,
+    typer.Option(
+        "--calibrate",
+        help="Files are frames of still scenes, such as flats: measure the camera on their differences.",
+    ),
+]
+Darks = Annotated[
+    str,
+    typer.Option(
+        metavar="IN",
+        help="With --calibrate: frames without light, a stack, folder or pattern in quotes.",
+    ),
+]
 Volume = Annotated[bool, typer.Option("--volume", help="Denoise a stack as a volume, in 3-D.")]
 Slices = Annotated[
     bool,

@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..app import batch, jobs
+from ..app import batch, jobs, noise_models
 from ..app.errors import UsageError
 from ..app.large import BoxOptions
 from ..app.noise_report import NoiseDescription, describe, value_range
-from ..app.raw import is_raw, raw_noise
+from ..app.raw import describe_raw_noise, is_raw, law_of_pixels, raw_noise
 from ..app.run import BatchJob, run, run_series
 from ..app.series import find_series, look_at_series, plan_series
 from ..app.video import look_at_video
 from .arguments import (
     AsJson,
     Axis,
+    Calibrate,
+    Darks,
     DtypeName,
     Format,
     Frame,
@@ -37,6 +39,7 @@ from .arguments import (
     Overwrite,
     Quiet,
     Resume,
+    SaveNoise,
     Scheduler,
     Seed,
     Sigma,
@@ -71,6 +74,7 @@ if TYPE_CHECKING:
     from ..app.frames import FrameRun
     from ..io import ImageFile
     from ..io.stacks import Third
+    from ..noise import Noise, NoiseEstimator
 
 
 def denoise(
@@ -200,69 +204,168 @@ class _Printing:
 
 def noise(
     inputs: Inputs,
+    save: SaveNoise = "",
+    calibrate: Calibrate = False,
+    darks: Darks = "",
     channel_axis: Axis = "auto",
     time: Time = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Say what noise there is and how much, in the image's units and in percent of its range.
 
     Of a video, and with --time of the pictures of a folder, it is found from several frames.
+    With --save it is kept, to be given to other pictures of the same camera: --noise FILE.json.
     """
     with handling_errors(as_json):
-        from ..io.formats import open_file
-
-        axis = parse_channel_axis(channel_axis)
-        how = jobs.DenoiseJob(find_method(""), {}, None, axis, None, 0, "time")
-
-        def answer(source: Path) -> list[str]:
-            shown = Path(streams.shown(str(source)))
-            if source in series:
-                found = look_at_series(series[source], how)
-                return [_frames_text(shown, *found, as_json, verbose)]
-            with open_file(source) as file:
-                if file.format == "VIDEO":
-                    return [_frames_text(shown, *look_at_video(file, how), as_json, verbose)]
-                if is_raw(file):
-                    return [_noise_text(shown, *raw_noise(file), as_json, verbose)]
-                images = jobs.read_file(file, axis)
-            return [_noise_line(shown, image, as_json, verbose) for image in images]
-
+        axis, target = parse_channel_axis(channel_axis), Path(save) if save else None
+        if target is not None:
+            noise_models.check_target(target, overwrite)
+        if darks and not calibrate:
+            raise UsageError("--darks goes with --calibrate; give both or none")
+        if time and calibrate:
+            raise UsageError("frames for --calibrate are of one still scene; leave out --time")
         with opened_inputs(inputs) as streams:
             printing = _Printing(as_json, streams=streams)
             joined = find_series(streams.names, tell=printing.notify) if time else []
             series = {paths[0].parent: paths for paths in joined}
-            sources = list(series)
-            if not series:
-                found = [batch.expand(name, tell=printing.notify) for name in streams.names]
-                sources = [path for each in found for path, _ in each]
-            answers = batch.in_order(sources, answer, 1, threading.Event())
+            sources = list(series) or _expanded(streams.names, printing)
+            if calibrate:
+                _calibrate(
+                    sources, _expanded([darks], printing) if darks else [], axis, target, printing
+                )
+                return
+            kept = _Kept(target, sources)
+            looking = _Looking(axis, as_json, verbose, streams, kept, series)
+            answers = batch.in_order(sources, looking.answer, 1, threading.Event())
             _print_in_order(answers, printing)
+            if target is not None:
+                kept.save(target, printing)
 
 
-def _noise_line(source: Path, image: ImageFile, as_json: bool, verbose: bool) -> str:
-    """Describe the noise of one image, as `denoise` sees it."""
-    from ..io.stacks import cut
-    from ..noise import resolve
-
-    if image.is_bilevel:
-        if as_json:
-            facts = {"input": str(source), "noise": None, "percent": 0.0, "range": 1.0}
-            return json.dumps(facts | {"shape": list(image.pixels.shape), "dtype": "bool"})
-        return f"{source}: {jobs.describe_size(image, cut(image))}, black or white: no noise level"
-    stack, span = cut(image), value_range(image.pixels)
-    model = resolve(jobs.noise_estimator(image, stack))
-    pixels = jobs.middle_slice(image, stack)
-    found = describe(model, pixels, span, given=False, assumed=False)
-    return _noise_text(source, image, found, as_json, verbose)
+def _expanded(names: list[str], printing: _Printing) -> list[Path]:
+    """Return the files that names, folders and patterns stand for."""
+    found = [batch.expand(name, tell=printing.notify) for name in names]
+    return [path for each in found for path, _ in each]
 
 
-def _frames_text(
-    source: Path, image: ImageFile, run: FrameRun, as_json: bool, verbose: bool
-) -> str:
-    """Return the line, or JSON, about the noise that frames have in common."""
-    assert run.words is not None
-    return _noise_text(source, image, run.words, as_json, verbose, "time")
+def _calibrate(
+    sources: list[Path],
+    darks: list[Path],
+    axis: jobs.ChannelAxis,
+    target: Path | None,
+    printing: _Printing,
+) -> None:
+    """Measure the noise on frames, keep it, and say what it is."""
+    try:
+        model, words = noise_models.calibrate_files(sources, darks, axis)
+        if target is not None:
+            save_model(model, target)
+    except UsageError:
+        raise
+    except (ValueError, OSError, MemoryError) as error:
+        message = printing.streams.shown(error_message(error))
+        raise typer.Exit(print_error(message, 1, printing.as_json)) from error
+    if printing.as_json:
+        saved = None if target is None else str(target)
+        echo(json.dumps({"saved": saved, "frames": len(sources), "noise": dict(words.fields)}))
+        return
+    name = "calibration" if target is None else str(target)
+    reasons = "" if model.finding is None else f": {'; '.join(model.finding.reasons)}"
+    echo(f"{name}: {words.words} [{words.detail}]{reasons}")
+
+
+def save_model(model: Noise, target: Path) -> None:
+    """Write a noise model."""
+    from ..io.noise_files import save_noise
+
+    save_noise(model, target)
+
+
+class _Kept:
+    """What is saved of the files that are looked at, if anything is."""
+
+    def __init__(self, target: Path | None, sources: list[Path]) -> None:
+        self._wanted = set(noise_models.spread(sources)) if target is not None else set()
+        self._together = noise_models.Together()
+
+    def add(self, source: Path, image: ImageFile, estimator: NoiseEstimator) -> None:
+        """Keep a picture, if it is one of those that are looked at together."""
+        if source in self._wanted:
+            self._together.add(source, image, estimator)
+
+    def add_model(self, source: Path, model: Noise) -> None:
+        """Keep a model as it is: of a raw file, of frames."""
+        if self._wanted:
+            self._together.add_model(source, model)
+
+    def save(self, target: Path, printing: _Printing) -> None:
+        """Find one model for all, and write it."""
+        try:
+            model = self._together.model()
+            save_model(model, target)
+        except UsageError:
+            raise
+        except (ValueError, OSError, MemoryError) as error:
+            raise typer.Exit(print_error(error_message(error), 1, printing.as_json)) from error
+        printing.notify(f"saved {target}: {model}")
+
+
+@dataclass(frozen=True)
+class _Looking:
+    """How noise is looked for in files."""
+
+    axis: jobs.ChannelAxis
+    as_json: bool
+    verbose: bool
+    streams: Streams
+    kept: _Kept
+    series: dict[Path, list[Path]]  # folders whose pictures are frames
+
+    def answer(self, source: Path) -> list[str]:
+        """Return a line for each image of a file."""
+        from ..io.formats import open_file
+
+        shown = Path(self.streams.shown(str(source)))
+        how = jobs.DenoiseJob(find_method(""), {}, None, self.axis, None, 0, "time")
+        if source in self.series:
+            return [self._frames(source, shown, *look_at_series(self.series[source], how))]
+        with open_file(source) as file:
+            if file.format == "VIDEO":
+                return [self._frames(source, shown, *look_at_video(file, how))]
+            if is_raw(file):
+                image, model = raw_noise(file)
+                self.kept.add_model(source, law_of_pixels(model, image))
+                words = describe_raw_noise(model, image)
+                return [_noise_text(shown, image, words, self.as_json, self.verbose)]
+            images = jobs.read_file(file, self.axis)
+        return [self._line(source, shown, image) for image in images]
+
+    def _frames(self, source: Path, shown: Path, image: ImageFile, run: FrameRun) -> str:
+        """Describe the noise that frames have in common."""
+        assert run.words is not None
+        assert run.noise is not None
+        self.kept.add_model(source, run.noise)
+        return _noise_text(shown, image, run.words, self.as_json, self.verbose, "time")
+
+    def _line(self, source: Path, shown: Path, image: ImageFile) -> str:
+        """Describe the noise of one image, as `denoise` sees it."""
+        from ..io.stacks import cut
+        from ..noise import resolve
+
+        if image.is_bilevel:
+            if self.as_json:
+                facts = {"input": str(shown), "noise": None, "percent": 0.0, "range": 1.0}
+                return json.dumps(facts | {"shape": list(image.pixels.shape), "dtype": "bool"})
+            size = jobs.describe_size(image, cut(image))
+            return f"{shown}: {size}, black or white: no noise level"
+        stack, span = cut(image), value_range(image.pixels)
+        estimator = jobs.noise_estimator(image, stack)
+        self.kept.add(source, image, estimator)
+        pixels = jobs.middle_slice(image, stack)
+        found = describe(resolve(estimator), pixels, span, given=False, assumed=False)
+        return _noise_text(shown, image, found, self.as_json, self.verbose)
 
 
 def _noise_text(

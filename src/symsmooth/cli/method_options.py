@@ -94,10 +94,11 @@ def _declare(option: OptionDescription) -> inspect.Parameter:
     """Return an option as a parameter that typer understands; its words are read by the method's record."""
     panel = "Options of the default method" if option.of_default else "Options of other methods"
     choices = option.choices
+    more = "|FILE.json" if option.name == "noise" else ""
     declared = typer.Option(
         None,
         _flag(option.name),
-        metavar=option.metavar,
+        metavar=option.metavar + more,
         help=option.help,
         show_default=False,
         rich_help_panel=panel,

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from ..app.compare import MethodChoice
     from ..app.jobs import ChannelAxis, Region
     from ..io.stacks import Third
-    from ..methods import Method
+    from ..methods import Method, Option
+    from ..noise import Noise
 
 _MAX_METHODS = 12  # that are compared
 
@@ -55,9 +56,33 @@ def parse_options(method: Method, given: Mapping[str, str]) -> dict[str, object]
             has = f"it has {', '.join(known)}" if known else "it has none"
             raise UsageError(f"method {method.name} has no option {flag}; {has}")
     try:
-        return {known[flag].name: known[flag].parse(value) for flag, value in given.items()}
+        return {known[flag].name: _parse_option(known[flag], text) for flag, text in given.items()}
     except ValueError as error:
         raise UsageError(str(error)) from error
+
+
+def _parse_option(option: Option, text: str) -> object:
+    """Return the value of an option; that of --noise may be a file."""
+    if option.name != "noise":
+        return option.parse(text)
+    if text.lower().endswith(".json"):
+        return parse_noise_file(text)
+    try:
+        return option.parse(text)
+    except ValueError as error:
+        raise UsageError(f"{error}; a file of `symsmooth noise --save` ends in .json") from error
+
+
+def parse_noise_file(text: str) -> Noise | None:
+    """Return the noise model of a file; None for no name."""
+    if not text:
+        return None
+    from ..io.noise_files import load_noise
+
+    try:
+        return load_noise(text)
+    except ValueError as error:
+        raise UsageError(f"--noise {error}") from error
 
 
 def parse_methods(text: str) -> list[MethodChoice]:

@@ -15,11 +15,22 @@ from ..app.errors import UsageError
 from ..app.explain import ExplainJob
 from ..app.page import Page as HtmlPage
 from ..app.run import run
-from .arguments import Axis, OneFile, Overwrite, Page, Seed, Sigma, Slice, Workers, check_sigma
+from .arguments import (
+    Axis,
+    NoiseFile,
+    OneFile,
+    Overwrite,
+    Page,
+    Seed,
+    Sigma,
+    Slice,
+    Workers,
+    check_sigma,
+)
 from .commands import whole_number
 from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
 from .method_options import complete_methods
-from .options import parse_channel_axis, parse_methods, parse_slice
+from .options import parse_channel_axis, parse_methods, parse_noise_file, parse_slice
 
 DEMO_FOLDER = Path("symsmooth-demo")
 
@@ -72,6 +83,7 @@ def compare(
         ),
     ] = "",
     sigma: Sigma = None,
+    noise: NoiseFile = "",
     channel_axis: Axis = "auto",
     piece: Slice = "",
     workers: Workers = None,
@@ -80,10 +92,10 @@ def compare(
 ) -> None:
     """Compare methods on a picture: one HTML file with divider, zoom, method noise and numbers."""
     with _writing_a_page(out, sigma, overwrite):
-        asked = parse_methods(methods)
+        asked, model = parse_methods(methods), parse_noise_file(noise)
         axis, at = parse_channel_axis(channel_axis), parse_slice(piece)
         with progress_bar(source.name, sys.stderr.isatty()) as bar:
-            job = CompareJob(source, asked, reference, sigma, axis, at, workers, seed)
+            job = CompareJob(source, asked, reference, sigma, axis, at, workers, seed, model)
             page = run(job, bar)
         _save(page, out)
 

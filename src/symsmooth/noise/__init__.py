@@ -1,5 +1,6 @@
 """Noise: the one model of it, how it is found in a picture, and synthetic noise."""
 
+from .calibration import calibrate_noise
 from .level import (
     NATURAL_SPREAD,
     add_noise,
@@ -24,6 +25,7 @@ __all__ = [
     "Uneven",
     "White",
     "add_noise",
+    "calibrate_noise",
     "contrast",
     "estimate_noise",
     "estimate_sigma",

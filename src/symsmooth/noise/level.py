@@ -98,7 +98,7 @@ def question_units(pixels: Array, sigma: float) -> str | None:
     """Return a question if a level is so small that it may be meant for a picture of 0 to 1."""
     if not 0.0 < sigma < 1.0:
         return None
-    low, high = _extremes(pixels)
+    low, high = extremes(pixels)
     if not (high - low > 50.0 and sigma < _SMALL * (high - low)):
         return None
     return (
@@ -107,7 +107,7 @@ def question_units(pixels: Array, sigma: float) -> str | None:
     )
 
 
-def _extremes(pixels: Array) -> tuple[float, float]:
+def extremes(pixels: Array) -> tuple[float, float]:
     """Return the least and the largest finite pixel."""
     if pixels.dtype.kind == "f":
         pixels = pixels[np.isfinite(pixels)]

@@ -32,6 +32,13 @@ _N_QUANTILES = 128  # of the noise around a clean pixel: a mean to a hundredth o
 class Level(Protocol):
     """Standard deviation of noise against brightness."""
 
+    @property
+    def n_channels(self) -> int | None:
+        """How many channels it is about; None if any number."""
+
+    def of_channels(self, own: Array) -> Level:
+        """Return the level of some channels, given by their numbers."""
+
     def fits(self, shape: tuple[int, ...]) -> bool:
         """Whether it can be the level of (*spatial, channels)."""
 
@@ -60,6 +67,15 @@ class Constant:
     """One level; or one for each channel, (channels,); or one for each pixel, (*spatial, 1)."""
 
     values: Array
+
+    @property
+    def n_channels(self) -> int | None:
+        """How many channels it is about; None if any number."""
+        return len(self.values) if self.values.ndim == 1 else None
+
+    def of_channels(self, own: Array) -> Constant:
+        """Return the level of some channels, given by their numbers."""
+        return Constant(self.values[own]) if self.values.ndim == 1 else self
 
     def fits(self, shape: tuple[int, ...]) -> bool:
         """Whether it can be the level of (*spatial, channels)."""
@@ -117,6 +133,18 @@ class Photons:
             for (a, b), m in zip(lines, self.black or (0.0,) * len(lines), strict=True)
         )
         object.__setattr__(self, "black", black)
+
+    @property
+    def n_channels(self) -> int | None:
+        """How many channels it is about; None if any number."""
+        return len(self.gain)
+
+    def of_channels(self, own: Array) -> Photons:
+        """Return the level of some channels, given by their numbers."""
+        gain, offset, black = (
+            tuple(values[c] for c in own) for values in (self.gain, self.offset, self.black)
+        )
+        return Photons(gain, offset, black)
 
     def fits(self, shape: tuple[int, ...]) -> bool:
         """Whether it can be the level of (*spatial, channels)."""
@@ -207,6 +235,15 @@ class Curve:
     level: Array
     span: Array
 
+    @property
+    def n_channels(self) -> int | None:
+        """How many channels it is about; None if any number."""
+        return len(self.brightness)
+
+    def of_channels(self, own: Array) -> Curve:
+        """Return the level of some channels, given by their numbers."""
+        return Curve(self.brightness[own], self.level[own], self.span[own])
+
     def fits(self, shape: tuple[int, ...]) -> bool:
         """Whether it can be the level of (*spatial, channels)."""
         return len(self.brightness) == shape[-1]
@@ -290,6 +327,15 @@ class PlaceCurve:
     brightness: Array
     level: Array
     bound: Float | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def n_channels(self) -> int | None:
+        """How many channels it is about; None if any number."""
+        return None
+
+    def of_channels(self, own: Array) -> PlaceCurve:
+        """Return the level of some channels, given by their numbers."""
+        return self
 
     def fits(self, shape: tuple[int, ...]) -> bool:
         """Whether it can be the level of (*spatial, channels): always."""

@@ -9,8 +9,7 @@ not flat.
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -20,13 +19,12 @@ from numpy.typing import ArrayLike
 from ..core.channels import decorrelate, mix
 from ..core.image import Array, Float
 from .evidence import CENTRES, N_RINGS, RING, SIDE
-from .finding import Finding
+from .finding import Finding, PixelRange
 from .level import FINEST
 from .levels import Constant, Curve, Level, Photons, PlaceCurve
 from .spectrum import coarse_shares, filter_by_root, sample_energies, without_plane
 
 _SMALLEST_UNIT = 1e-140  # of a picture: squares of much smaller ones are 0
-_VERSION = 1  # of the JSON
 _LEAST_ENERGY = 1e-4  # of the mean: what is less cannot be divided by
 _CALLED_COARSE, _CALLED_GROWING = 0.3, 1.5  # share, times from dark to bright: in words only
 _DARK_MIDDLE_BRIGHT = [0.02, 0.5, 0.98]  # quantiles of the pixels
@@ -43,6 +41,14 @@ class Noise(Protocol):
     @property
     def finding(self) -> Finding | None:
         """How it was found; None if it was given."""
+
+    @property
+    def pixels(self) -> PixelRange | None:
+        """Which pixels it was found in; None if that is not known."""
+
+    @property
+    def n_channels(self) -> int | None:
+        """How many channels it is about; None if any number."""
 
     @property
     def kind(self) -> str:
@@ -124,6 +130,8 @@ class NoiseModel:
         well is removed with a margin.  None: just its level.
     finding : Finding or None
         How it was found; None if it was given.
+    pixels : PixelRange or None
+        Which pixels it was found in; None if that is not known.
     """
 
     level: Level
@@ -131,16 +139,31 @@ class NoiseModel:
     spectrum: Array | None = None
     margin: Array | None = None
     finding: Finding | None = field(default=None, compare=False, repr=False, kw_only=True)
+    pixels: PixelRange | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("transform", "spectrum", "margin"):  # a model from a file has the same bits
+            if (values := getattr(self, name)) is not None:
+                object.__setattr__(self, name, np.asarray(values, np.float64))
 
     def __str__(self) -> str:
         return describe(self)
 
     def __eq__(self, other: object) -> bool:
         """Whether both are the same noise, however it was found."""
-        return isinstance(other, NoiseModel) and self.to_json() == other.to_json()
+        return isinstance(other, NoiseModel) and self._numbers() == other._numbers()
 
     def __hash__(self) -> int:
-        return hash(self.to_json())
+        return hash(self._numbers())
+
+    def _numbers(self) -> tuple[object, ...]:
+        """Return all that it is made of, to be compared."""
+        level: Any = self.level
+        parts = [getattr(level, each.name) for each in fields(level) if each.compare]
+        arrays = [*parts, self.transform, self.spectrum, self.margin]
+        known = [None if each is None else np.asarray(each, np.float64) for each in arrays]
+        stored = [None if each is None else (each.shape, each.tobytes()) for each in known]
+        return type(self.level).__name__, *stored
 
     @property
     def kind(self) -> str:
@@ -206,8 +229,34 @@ class NoiseModel:
 
     def fits(self, shape: tuple[int, ...]) -> bool:
         """Whether it can be the noise of (*spatial, channels)."""
-        mixed = self.transform is None or len(self.transform) == shape[-1]
-        return mixed and self.level.fits(shape)
+        return self.n_channels in (None, shape[-1]) and self.level.fits(shape)
+
+    @property
+    def n_channels(self) -> int | None:
+        """How many channels it is about; None if any number."""
+        for values in (self.transform, self.spectrum, self.margin):
+            if values is not None:
+                return len(values)
+        return self.level.n_channels
+
+    def of_channels(self, own: Array) -> NoiseModel:
+        """Return the noise of some channels alone, given by their numbers.
+
+        Of mixed channels the covariance at each frequency is cut, and mixed anew.
+        """
+        level = self.level.of_channels(own)
+        if self.transform is None:
+            spectrum, margin = (None if v is None else v[own] for v in (self.spectrum, self.margin))
+            return replace(self, level=level, spectrum=spectrum, margin=margin)
+        flat = np.ones((len(self.transform), SIDE, SIDE))
+        energies = flat if self.spectrum is None else self.spectrum
+        if self.margin is not None:
+            energies = energies * np.square(self.margin)[:, None, None]
+        rows = self.transform[own]
+        covariance = np.einsum("kc,cuv,lc->kluv", rows, energies, rows)
+        mixed = np.linalg.eigh(covariance.mean(axis=(2, 3)))[1]
+        spectrum = np.einsum("ka,kluv,la->auv", mixed, covariance, mixed)
+        return replace(self, level=level, transform=mixed, spectrum=spectrum, margin=None)
 
     def in_units(self, offset: float, scale: float) -> Self:
         """Return the model for pixels (image - offset) / scale."""
@@ -221,7 +270,8 @@ class NoiseModel:
         finding = self.finding
         if finding is not None:
             finding = replace(finding, suspected=finding.suspected / scale)
-        return replace(self, level=self.level.in_units(offset, scale), finding=finding)
+        level = self.level.in_units(offset, scale)
+        return replace(self, level=level, finding=finding, pixels=None)
 
     def bind(self, noisy: Float) -> Self:
         """Return the model for one picture, (*spatial, channels), which ``restore`` is not shown."""
@@ -320,41 +370,6 @@ class NoiseModel:
             fields["coarse_share"] = self.coarse_share
         return Words(_WORDS[self.kind], level, law, fields)
 
-    def to_json(self) -> str:
-        """Return the model as text that :meth:`from_json` reads.
-
-        Examples
-        --------
-        >>> model = White(5.0)
-        >>> NoiseModel.from_json(model.to_json()) == model
-        True
-        """
-        stored: dict[str, Any] = {"format": "symsmooth noise", "version": _VERSION}
-        stored["level"] = {"law": type(self.level).__name__.lower(), **_plain_fields(self.level)}
-        for name in ("transform", "spectrum", "margin"):
-            values = getattr(self, name)
-            stored[name] = None if values is None else np.asarray(values).tolist()
-        return json.dumps(stored)
-
-    @classmethod
-    def from_json(cls, text: str) -> NoiseModel:
-        """Return the model that :meth:`to_json` wrote."""
-        try:
-            stored = json.loads(text)
-            known = stored["format"] == "symsmooth noise" and stored["version"] <= _VERSION
-            fields = dict(stored["level"])
-            law = _LAWS[fields.pop("law")]
-            arrays: dict[str, Any] = {
-                name: None if stored[name] is None else np.array(stored[name], np.float64)
-                for name in ("transform", "spectrum", "margin")
-            }
-            level = law(**{name: _stored_field(law, values) for name, values in fields.items()})
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"this is no noise model that symsmooth wrote: {error}") from error
-        if not known:
-            raise ValueError("this noise model was written by a newer symsmooth; update it")
-        return cls(level, **arrays)
-
     def plot(self, signal: tuple[float, float] = (0.0, 255.0)) -> Any:
         """Return a matplotlib figure: the level between two pixel values, and the spectrum.
 
@@ -371,20 +386,6 @@ class NoiseModel:
         return noise_figure(self, signal)
 
 
-_LAWS: dict[str, Any] = {
-    law.__name__.lower(): law for law in (Constant, Photons, Curve, PlaceCurve)
-}
-
-
-def _plain_fields(level: Any) -> dict[str, Any]:
-    names = [name for name in level.__dataclass_fields__ if name != "bound"]
-    return {name: np.asarray(getattr(level, name)).tolist() for name in names}
-
-
-def _stored_field(law: Any, values: Any) -> Any:
-    return tuple(values) if law is Photons else np.array(values, np.float64)
-
-
 def White(sigma: float, *, finding: Finding | None = None) -> NoiseModel:  # noqa: N802
     """Return white Gaussian noise of one level, in the units of the image."""
     return NoiseModel(Constant(np.array(float(sigma))), finding=finding)
@@ -392,7 +393,11 @@ def White(sigma: float, *, finding: Finding | None = None) -> NoiseModel:  # noq
 
 def Uneven(levels: ArrayLike, *, finding: Finding | None = None) -> NoiseModel:  # noqa: N802
     """Return white Gaussian noise of a level for each channel, (channels,), or place, (*spatial, 1)."""
-    return NoiseModel(Constant(np.asarray(levels)), finding=finding)
+    given = np.asarray(levels)
+    exact = (
+        given if given.ndim > 1 else given.astype(np.float64)
+    )  # a map is as large as its picture
+    return NoiseModel(Constant(exact), finding=finding)
 
 
 def PoissonGaussian(  # noqa: N802

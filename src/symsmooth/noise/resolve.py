@@ -16,12 +16,12 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core.image import ChannelAxis, Picture, open_image
+from ..core.image import Array, ChannelAxis, Picture, open_image
 from ..core.user_warnings import UnitsWarning, warn_user
 from .evidence import SIDE
-from .finding import Finding
+from .finding import Finding, PixelRange
 from .fit import find_model, photon_law
-from .level import check_sigma, picture_sigma, question_units, sample_patches
+from .level import check_sigma, extremes, picture_sigma, question_units, sample_patches
 from .levels import Constant
 from .model import Noise, NoiseModel, Uneven, White, noise_of_ground, noise_of_sample
 from .rician import fit_rician
@@ -117,7 +117,7 @@ class NoiseEstimator:
         """Return the noise of a kind, or with "auto" what there is."""
         if name not in self._models:
             check_name(name)
-            self._models[name] = self._find(name)
+            self._models[name] = self._about(self._find(name))
         return self._models[name]
 
     def _find(self, name: NoiseName) -> Noise:
@@ -137,7 +137,16 @@ class NoiseEstimator:
 
     def in_region(self, region: Region) -> Noise:
         """Return what is measured on a rectangle of flat ground."""
-        return in_image_units(self.picture, _fit_region(self.picture, region))
+        return self._about(in_image_units(self.picture, _fit_region(self.picture, region)))
+
+    def _about(self, model: Any) -> Noise:
+        """Return a model that knows which pixels it is about."""
+        return cast(Noise, replace(model, pixels=pixel_range(self.picture.original)))
+
+
+def pixel_range(pixels: Array) -> PixelRange:
+    """Return dtype and extremes of pixels."""
+    return PixelRange(pixels.dtype.name, *extremes(pixels))
 
 
 def in_image_units(picture: Picture, model: Noise) -> Noise:
@@ -206,14 +215,45 @@ def resolve(
     if isinstance(noise, str):
         return estimator.model(cast(NoiseName, noise))
     picture = estimator.picture
-    is_model = hasattr(noise, "whiten")
-    model = cast(Noise, noise) if is_model else _of_sample(cast(ArrayLike, noise), picture)
+    if hasattr(noise, "whiten"):
+        return _for_picture(cast(Noise, noise), picture)
+    return _fitting(_of_sample(cast(ArrayLike, noise), picture), picture)
+
+
+def _for_picture(model: Noise, picture: Picture) -> Noise:
+    """Return a model for the channels of a picture that count; refuse one that is about other pixels."""
+    own = picture.counted
+    if own is not None and model.n_channels == picture.original.shape[-1] != len(own.own):
+        model = cast(NoiseModel, model).of_channels(own.own)
+    about = model.pixels
+    if about is not None and picture.whole is None:
+        found = pixel_range(picture.original)
+        if not about.same_units(found):
+            raise ValueError(
+                f"this model of noise is about {about}, and the image has {found}; give a model that was "
+                "made from pixels in the same units"
+            )
+    return _fitting(model, picture)
+
+
+def _fitting(model: Noise, picture: Picture) -> Noise:
+    """Return a model, or say why it cannot be that of a picture."""
+    n_channels = picture.noisy.shape[-1]
+    if model.n_channels is not None and model.n_channels != n_channels:
+        raise ValueError(
+            f"this model of noise is about {_count(model.n_channels)}, and the image has "
+            f"{_count(n_channels)}; give one that was made from pictures with as many"
+        )
     if not model.fits(picture.noisy.shape):
         raise ValueError(
             f"this model of noise ({model}) does not fit an image of shape {picture.spatial} with "
-            f"{picture.noisy.shape[-1]} channels; estimate it from an image of the same shape"
+            f"{_count(n_channels)}; estimate it from an image of the same shape"
         )
     return model
+
+
+def _count(n_channels: int) -> str:
+    return "one channel" if n_channels == 1 else f"{n_channels} channels"
 
 
 def _of_sample(sample: ArrayLike, picture: Picture) -> NoiseModel:

@@ -25,7 +25,7 @@ import scipy.special
 from ..core.image import Array, Float, Picture
 from ..core.parallel import Pool
 from .evidence import CENTRES, SIDE
-from .finding import Finding
+from .finding import Finding, PixelRange
 from .fit import find_model
 from .level import FINEST, gradient_energy, patch_variance
 from .model import Words
@@ -80,8 +80,10 @@ class Rician:
     sigma: float
     zero: float = 0.0
     finding: Finding | None = field(default=None, compare=False, repr=False, kw_only=True)
+    pixels: PixelRange | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     kind = "rician"
+    n_channels = None
     white_sigma = None
     coarse_share = 0.0
 
@@ -105,7 +107,8 @@ class Rician:
         finding = self.finding
         if finding is not None:
             finding = replace(finding, suspected=finding.suspected / scale)
-        return replace(self, sigma=self.sigma / scale, zero=zero, finding=finding)
+        sigma = self.sigma / scale
+        return replace(self, sigma=sigma, zero=zero, finding=finding, pixels=None)
 
     def bind(self, noisy: Float) -> Rician:
         """Return the model itself."""
