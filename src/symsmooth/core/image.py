@@ -121,7 +121,7 @@ class Picture:
     @cached_property
     def constant(self) -> NDArray[np.bool_] | None:
         """Where pixels lie in a constant region, which has no noise: (*spatial); None if nowhere."""
-        return constant_regions(self.original)
+        return constant_regions(self.original, self.mask)
 
     @cached_property
     def observed(self) -> Float:
