@@ -36,7 +36,11 @@ _CHUNK = 256  # patches
 # counts do not (0.3 to 3 times as many zeros as ones, at one photon a pixel or more).
 _CLIPPED, _PILED_UP = 1e-3, 4.0
 _FEWEST = 1000  # patches without such a pixel, or all are used
-FINEST = 1e-8  # of the picture's spread: below, float32 pixels are rounded by more than the noise
+# Of the picture's spread: float32 pixels, in steps of 6e-8, hold no noise of less than five steps.
+FINEST = 3e-7
+COARSEST = (
+    1e15  # of the picture's spread: beyond, squares of float32 are no numbers; nobody means it
+)
 _SMALL = 5e-4  # of the range of the pixels: below, a level may have been meant for other units
 
 
@@ -90,8 +94,21 @@ def given_sigma(picture: Picture, sigma: float) -> float:
     question = None if picture.whole else question_units(picture.original, sigma)
     if question:
         warn_user(question, UnitsWarning)
-    level = sigma / picture.scale
+    level = check_level(picture, sigma) / picture.scale
     return level if level >= FINEST else 0.0
+
+
+def check_level(picture: Picture, sigma: float) -> float:
+    """Return a level, or say that it cannot be one of this picture; that of a constant one is held."""
+    most = COARSEST * picture.scale
+    if sigma <= most:
+        return sigma
+    if picture.noisy.any():
+        raise ValueError(
+            f"sigma {sigma:.4g} is more than {COARSEST:.0e} times the spread of the pixels, "
+            f"{picture.scale:.4g}; give it in the units of the image"
+        )
+    return most
 
 
 def question_units(pixels: Array, sigma: float) -> str | None:

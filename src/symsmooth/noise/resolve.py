@@ -21,7 +21,7 @@ from ..core.user_warnings import UnitsWarning, warn_user
 from .evidence import SIDE
 from .finding import Finding
 from .fit import find_model, photon_law
-from .level import check_sigma, picture_sigma, question_units, sample_patches
+from .level import check_level, check_sigma, picture_sigma, question_units, sample_patches
 from .levels import Constant
 from .model import Noise, NoiseModel, Uneven, White, noise_of_ground, noise_of_sample
 from .rician import fit_rician
@@ -247,13 +247,15 @@ def _given(estimator: NoiseEstimator, sigma: Any, white_only: bool) -> Noise:
             question = question_units(estimator.picture.original, level)
             if question:
                 warn_user(question, UnitsWarning)
-        return White(level)
-    levels, picture = np.asarray(sigma, np.float32), estimator.picture
+        return White(check_level(estimator.picture, level))
+    with np.errstate(over="ignore"):
+        levels, picture = np.asarray(sigma, np.float32), estimator.picture
     n_channels = picture.original.shape[-1]
     if not (np.isfinite(levels).all() and (levels > 0).all()):
         raise ValueError(
             "sigma must be positive and finite everywhere; use mask for missing pixels"
         )
+    check_level(picture, float(levels.max()))
     if levels.shape == picture.spatial:
         return Uneven(levels[..., np.newaxis])
     if levels.shape == (n_channels,):

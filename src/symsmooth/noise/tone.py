@@ -42,34 +42,51 @@ def curve(light: Array) -> Array:
     return np.where(light <= 0.0031308, 12.92 * light, root)
 
 
-def correct_tone(noisy: Float, denoised: Float) -> tuple[Float, float]:
-    """Return denoised pixels without tone bias, and how much of the correction was used, 0 to 1.
+def removed_level(noisy: Float, denoised: Float) -> Float:
+    """Return the local level of what was removed from pixels (*spatial, channels), slice by slice."""
+    window = (0.0,) * (noisy.ndim - 3) + (_WIDTH, _WIDTH, 0.0)
+    squares = (noisy - denoised) ** 2
+    return np.sqrt(scipy.ndimage.gaussian_filter(squares, window, truncate=3.0))
 
-    Both pictures are gamma-encoded, (y, x, channels), 0 to 1.
+
+def tone_share(noisy: Float, denoised: Float, level: Float) -> float:
+    """Return how much of the correction is due, 0 to 1: as what was removed is skewed.
+
+    Both pictures are gamma-encoded, (*spatial, channels), 0 to 1; ``level`` is that of what was removed.
     """
-    residual = noisy - denoised
-    window = (_WIDTH, _WIDTH, 0.0)
-    level = np.sqrt(scipy.ndimage.gaussian_filter(residual**2, window, truncate=3.0))
-    correction, third = _tables()
+    _, third = _tables()
     found = expected = 0.0
-    for rows in _strips(len(noisy)):
-        own = _look_up(third, denoised[rows], level[rows])
-        weight = own / np.maximum(level[rows], _LEAST) ** 6
-        found += float((weight * residual[rows] ** 3).sum(dtype=np.float64))
+    for before, after, own_level in _strips(noisy, denoised, level):
+        own = _look_up(third, after, own_level)
+        weight = own / np.maximum(own_level, _LEAST) ** 6 * _can_be_shown(after, own_level)
+        found += float((weight * (before - after) ** 3).sum(dtype=np.float64))
         expected += float((weight * own).sum(dtype=np.float64))
     skew = found / max(expected, 1e-12)
-    use = float(np.clip((skew - _SKEWED[0]) / (_SKEWED[1] - _SKEWED[0]), 0.0, 1.0))
-    if use == 0.0:
-        return denoised, 0.0
-    result = np.empty_like(denoised)
-    for rows in _strips(len(noisy)):
-        added = np.float32(use) * _look_up(correction, denoised[rows], level[rows])
-        result[rows] = np.clip(denoised[rows] + added, 0.0, 1.0)
-    return result, use
+    return float(np.clip((skew - _SKEWED[0]) / (_SKEWED[1] - _SKEWED[0]), 0.0, 1.0))
 
 
-def _strips(height: int) -> Iterator[slice]:
-    return (slice(at, at + _ROWS) for at in range(0, height, _ROWS))
+def correct_tone(denoised: Float, level: Float, share: float) -> Float:
+    """Return denoised pixels with a share of the correction; what is far outside 0 to 1 stays as it is."""
+    correction, _ = _tables()
+    result = np.empty(denoised.shape, denoised.dtype)
+    for after, own_level, corrected in _strips(denoised, level, result):
+        added = np.float32(share) * _look_up(correction, after, own_level)
+        added *= _can_be_shown(after, own_level)
+        low, high = np.minimum(after, 0.0), np.maximum(after, 1.0)  # none goes beyond an end
+        corrected[...] = np.clip(after + added, low, high)
+    return result
+
+
+def _can_be_shown(pixels: Float, level: Float) -> Array:
+    """Return where pixels lie between black and white, or no further outside than noise brings them."""
+    return (pixels > -level) & (pixels < 1 + level)
+
+
+def _strips(*pictures: Float) -> Iterator[list[Float]]:
+    """Cut pictures (*spatial, channels) into the same lines: views."""
+    lines = [picture.reshape(-1, *picture.shape[-2:]) for picture in pictures]
+    for at in range(0, len(lines[0]), _ROWS):
+        yield [each[at : at + _ROWS] for each in lines]
 
 
 def _look_up(table: Float, mean: Float, level: Float) -> Float:
