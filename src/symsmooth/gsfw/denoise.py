@@ -59,7 +59,9 @@ class DenoiseResult:
     @cached_property
     def std(self) -> Float:
         """Posterior standard deviation of the estimate; computed when it is asked for."""
-        return self._find_std()
+        found = self._find_std()
+        object.__setattr__(self, "_find_std", lambda: found)  # what it was found from may go
+        return found
 
 
 @dask_aware

@@ -65,7 +65,7 @@ def remove_noise(
         denoised = np.where(picture.constant[..., np.newaxis], picture.noisy, denoised)
     if how.grain > 0.0:
         denoised = denoised + np.float32(how.grain) * _removed_luminance(picture, denoised)
-    find_std = partial(_std_in_units, task.picture, model, found.white, found.white_variance)
+    find_std = _std_later(task.picture, model, found)
     n_bounded = max(found.n_bounded, other.n_bounded)
     return Removed(denoised, found.bias, n_bounded, find_std)
 
@@ -160,6 +160,17 @@ def _removed_luminance(picture: Picture, denoised: Float) -> Float:
     """Return the luminance noise that was removed, (*spatial, 1); missing pixels had none."""
     removed = luminance(picture.noisy - denoised)
     return removed if picture.mask is None else removed * picture.observed[..., np.newaxis]
+
+
+def _std_later(picture: Picture, model: Noise, found: _Estimate) -> Callable[[], Float]:
+    """Return what finds the deviations when they are asked for; it holds no array that it will not need."""
+    if model.white_sigma is None:
+        kept = replace(picture, original=picture.original[:0].copy(), mask=None, whole=None)
+        return partial(_std_in_units, kept, model, found.white, found.white_variance)
+    kept = replace(
+        picture, original=picture.original[:0].copy(), noisy=picture.noisy[:0].copy(), mask=None, whole=None
+    )  # fmt: skip
+    return partial(_std_in_units, kept, model, kept.noisy, found.white_variance)
 
 
 def _std_in_units(picture: Picture, model: Noise, white: Float, variance: Float) -> Float:

@@ -32,6 +32,8 @@ _SUFFIXES = {
     ".png": "PNG",
     ".jpg": "JPEG",
     ".jpeg": "JPEG",
+    ".jfif": "JPEG",
+    ".jpe": "JPEG",
     ".bmp": "BMP",
     ".webp": "WEBP",
     ".tif": "TIFF",

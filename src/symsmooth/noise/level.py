@@ -91,9 +91,7 @@ def resolve_sigma(picture: Picture, sigma: float | None) -> float:
 def given_sigma(picture: Picture, sigma: float) -> float:
     """Return a given noise level in the picture's own units; 0 if float32 pixels cannot hold it."""
     sigma = check_sigma(sigma)
-    question = None if picture.whole else question_units(picture.original, sigma)
-    if question:
-        warn_user(question, UnitsWarning)
+    ask_about_units(picture, sigma)
     level = check_level(picture, sigma) / picture.scale
     return level if level >= FINEST else 0.0
 
@@ -109,6 +107,16 @@ def check_level(picture: Picture, sigma: float) -> float:
             f"{picture.scale:.4g}; give it in the units of the image"
         )
     return most
+
+
+def ask_about_units(picture: Picture, sigma: float) -> None:
+    """Warn if a level may be meant for other units; not in a piece, and not by what is missing."""
+    if picture.whole is not None or not 0.0 < sigma < 1.0:  # no other can be in question
+        return
+    original, mask = picture.original, picture.mask
+    question = question_units(original if mask is None else original[~mask], sigma)
+    if question:
+        warn_user(question, UnitsWarning)
 
 
 def question_units(pixels: Array, sigma: float) -> str | None:
