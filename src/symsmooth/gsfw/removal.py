@@ -14,6 +14,7 @@ from ..core.image import Float, Picture
 from ..core.options import check_one_of, make_rng
 from ..core.parallel import Pool
 from ..noise import Noise, White
+from ..noise.level import check_level
 from .bias import Bias, Tone, may_be_biased, remove_bias
 from .blotches import remove_blotches
 from .presets import PRESETS, Quality, for_noise
@@ -50,6 +51,8 @@ def remove_noise(
     picture: Picture, noise: Noise, how: How, rng: np.random.Generator, pool: Pool
 ) -> Removed:
     """Remove noise, given in the image's units, from a picture."""
+    if noise.white_sigma is not None:
+        noise = White(check_level(picture, noise.white_sigma))
     model = _if_any(noise.in_units(picture.offset, picture.scale), picture)
     task = _Task(_without_constant(picture), model, how.quality, how.tone, rng)
     luma, chroma = how.strength, how.chroma_strength

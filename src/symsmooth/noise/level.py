@@ -111,7 +111,7 @@ def check_level(picture: Picture, sigma: float) -> float:
 
 def ask_about_units(picture: Picture, sigma: float) -> None:
     """Warn if a level may be meant for other units; not in a piece, and not by what is missing."""
-    if picture.whole is not None or not 0.0 < sigma < 1.0:  # no other can be in question
+    if picture.whole is not None or not 0.0 < sigma < 1.0:
         return
     original, mask = picture.original, picture.mask
     question = question_units(original if mask is None else original[~mask], sigma)

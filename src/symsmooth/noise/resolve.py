@@ -242,8 +242,9 @@ def _given(estimator: NoiseEstimator, sigma: Any, white_only: bool) -> Noise:
     """Return the model of a given level: one number, one for each channel, or one for each pixel."""
     if white_only or isinstance(sigma, numbers.Real) or np.ndim(sigma) == 0:
         level = check_sigma(sigma)
-        ask_about_units(estimator.picture, level)
-        return White(check_level(estimator.picture, level))
+        if 0.0 < level < 1.0:  # no other can be in question, and none is opened for it
+            ask_about_units(estimator.picture, level)
+        return White(level)
     with np.errstate(over="ignore"):
         levels, picture = np.asarray(sigma, np.float32), estimator.picture
     n_channels = picture.original.shape[-1]
