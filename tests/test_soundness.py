@@ -114,6 +114,72 @@ def test_the_bound_is_counted() -> None:
     assert abs(symsmooth.denoise_gsfw(noisy, 1.0, quality="fast", mask=hole)[20, 20]) < 1.0
 
 
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("sigma", [1e25, 1e100, 1e155, 1e300, 1.7e308])
+def test_a_level_that_nobody_can_mean_is_refused_in_one_line(name: str, sigma: float) -> None:
+    noisy = np.random.default_rng(0).normal(100, 10, (20, 20))
+    with pytest.raises(ValueError, match="give it in the units of the image") as error:
+        METHODS[name](noisy, sigma)
+    assert "\n" not in str(error.value)
+    flat = np.full((20, 20), 3.0)  # of which any level is none
+    assert np.array_equal(METHODS[name](flat, sigma), flat)
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("far", [1e20, 1e25, 1e39, 1e200])
+def test_a_pixel_that_is_too_far_from_the_others_is_refused_in_one_line(name: str, far) -> None:
+    noisy = np.random.default_rng(0).normal(100, 10, (20, 20))
+    noisy[5, 5] = far
+    for sigma in (10.0, None):
+        with pytest.raises(ValueError, match="clip such pixels, or pass a mask") as error:
+            METHODS[name](noisy, sigma)
+        assert "\n" not in str(error.value)
+    mask = noisy > 1e6
+    if "mask" in METHODS[name].accepts:
+        assert np.isfinite(METHODS[name](noisy, 10.0, mask=mask)).all()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_pixels_that_fill_all_numbers_are_refused_in_one_line(name: str) -> None:
+    for image in (np.full((20, 20), 1e308), 1.7e308 * np.linspace(-1, 1, 400).reshape(20, 20)):
+        with pytest.raises(ValueError, match="divide it by a constant first"):
+            METHODS[name](image)
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("unit", [1e-200, 1e-45, 1e45, 1e200, 1e300])
+def test_units_that_float32_cannot_hold(name: str, unit: float) -> None:
+    noisy = np.random.default_rng(0).normal(3, 1, (20, 20)) * unit
+    found = METHODS[name](noisy, unit)
+    assert np.isfinite(found).all()
+    assert (found / unit).std() < (noisy / unit).std()
+
+
+def test_deviations_are_numbers_in_any_unit() -> None:
+    noisy = np.random.default_rng(0).normal(3, 1, (24, 24))
+    for unit in (1e-200, 1e-45, 1e45, 1e200):
+        for found in (
+            symsmooth.fit_denoise(noisy * unit, unit),
+            symsmooth.fit_gsfw(noisy * unit, unit),
+        ):
+            assert (found.std > 0).all()
+            assert (found.std < unit).all()
+
+
+def test_one_number_says_what_float32_cannot_hold() -> None:
+    """Below it nothing changes, whatever the noise is called."""
+    image = np.random.default_rng(0).normal(100, 10, (32, 32))
+    scale = symsmooth.core.image.open_image(image).scale
+    finest = symsmooth.noise.level.FINEST * scale
+    for noise in (
+        symsmooth.noise.White(0.9 * finest),
+        symsmooth.noise.Uneven(np.array([0.9 * finest])),
+    ):
+        assert np.array_equal(symsmooth.denoise(image, noise=noise, quality="preview"), image)
+    for name in ("denoise", "gsfw"):
+        assert np.array_equal(METHODS[name](image, 0.9 * finest, quality="preview"), image)
+
+
 @st.composite
 def cases(draw):
     """A method, a picture of any kind and scale, and a noise level of any size beside it."""

@@ -9,7 +9,7 @@ scheduler, in any order, gives the same bits.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,11 @@ class BlockTask:
             self.options.get("specks", "auto") if "specks" in self.method.options else "keep"
         )
         looked_at = without_specks(picture, specks)
-        return GlobalStats(resolve(looked_at, self.sigma, kind, white_only=white_only), picture)
+        noise = resolve(looked_at, self.sigma, kind, white_only=white_only)
+        if self.method.decide is not None:
+            decided = self.method.decide(looked_at, noise, self.options)
+            picture = replace(picture, decided=decided)
+        return GlobalStats(noise, picture)
 
     def apply(
         self, stats: GlobalStats, pixels: Array, start: Sequence[int], mask: Array | None = None,

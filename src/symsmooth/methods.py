@@ -24,11 +24,12 @@ from .baselines.glide import denoise_glide
 from .baselines.nl_bayes import denoise_nl_bayes
 from .baselines.ple import denoise_ple
 from .core.blocks import default_halo
-from .core.image import Array
+from .core.image import Array, Picture
 from .filters import filters
 from .filters.filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
 from .gsfw.denoise import denoise, fit_denoise
 from .gsfw.gsfw import denoise_gsfw, fit_gsfw
+from .gsfw.removal import decide_bias
 from .mixture.gsf import block_halo as gsf_halo
 from .mixture.gsf import denoise_gsf, fit_gsf
 from .noise import Noise
@@ -110,6 +111,8 @@ class Method:
     removes_noise: bool = True
     # Of a block of a large image, in pixels: halo(n_dims, **options), with the method's own options.
     halo: Callable[..., int] = default_halo
+    # What pieces of a large image must know of the whole: decide(sample, noise, options).
+    decide: Callable[[Picture, Noise, Mapping[str, Any]], object] | None = None
 
     def __call__(self, image: Any, sigma: Any = None, **options: Any) -> Array:
         """Denoise an image."""
@@ -194,7 +197,9 @@ def _registry(*methods: Method) -> Mapping[str, Method]:
 
 
 METHODS: Mapping[str, Method] = _registry(
-    Method("denoise", denoise, fit_denoise, reports_if_used=("tone", "n_specks")),
+    Method(
+        "denoise", denoise, fit_denoise, reports_if_used=("tone", "n_specks"), decide=decide_bias
+    ),
     Method("gaussian", denoise_gaussian, halo=filters.gaussian_halo),
     Method("bilateral", denoise_bilateral, halo=filters.bilateral_halo),
     Method("nlm", denoise_nlm, halo=filters.nlm_halo),

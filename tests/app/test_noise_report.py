@@ -296,6 +296,16 @@ def test_when_almost_nothing_was_removed_it_is_said_with_the_remedy(
     assert quiet.output == ""
 
 
+@pytest.mark.parametrize(("removed", "said"), [(1.9, []), (0.5, ["almost-nothing"])])
+def test_what_was_removed_is_compared_with_the_noise_and_not_with_the_stars(removed, said) -> None:
+    """Noise of 2 under stars of 100000 was all removed, and called almost nothing."""
+    sky = np.random.default_rng(0).normal(300.0, 2.0, (64, 64))
+    sky[20, 20] = 1e5
+    found = noise_report.describe(White(2.0), sky, 1e5, given=False, assumed=False)
+    warned = noise_report.find_warnings(found, sky, 1e5, removed, None)
+    assert [warning.code for warning in warned] == said
+
+
 @pytest.mark.parametrize("pixels", [white(), np.full((40, 40), 7, np.uint8)])
 def test_nothing_is_said_without_a_reason(run: Run, pixels: np.ndarray) -> None:
     write_image("a.png", pixels)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from symsmooth.core.metrics import psnr
 from symsmooth.experiments.sensor import Sensor
 from symsmooth.io import read_image, write_image
 from symsmooth.methods import METHODS
+from symsmooth.noise.tone import curve
 
 from ..dngs import dng
 from ..test_contract import assert_progress
@@ -289,3 +291,27 @@ def test_a_file_and_its_boxes_give_the_same(tmp_path, monkeypatch, method) -> No
     assert apart < {"nlm": 1e-4, "bm3d": 0.06}.get(method, 0.15)
     quality = [psnr(pixels, clean, 255) for pixels in (small, large)]
     assert quality[1] > quality[0] - 0.1
+
+
+@pytest.mark.parametrize("kind", ["a tone curve", "cut off"])
+def test_boxes_lose_the_bias_of_the_whole(tmp_path, monkeypatch, kind) -> None:
+    """Noise that a tone curve has bent, or that was cut off at black: the same mean from boxes."""
+    ramp = np.linspace(0.0, 0.2, 320)
+    noisy = np.stack([np.broadcast_to(ramp, (320, 320))] * 3, axis=-1)
+    noisy = noisy + 0.03 * np.random.default_rng(0).standard_normal(noisy.shape)
+    pixels = np.rint(255 * curve(noisy)).astype(np.uint8)
+    if kind == "cut off":
+        pixels = np.rint(60000 * noisy.clip(0)).astype(np.uint16)[..., 0]
+    tifffile.imwrite(tmp_path / "in.tif", pixels, tile=(64, 64), compression="zlib")
+    monkeypatch.setattr(blocks, "BLOCK_PIXELS", 192**2)
+    means = []
+    for limit in (2**28, 0):
+        monkeypatch.setattr("symsmooth.app.large._LARGE", limit)
+        how = job_of(quality="preview")
+        if kind == "cut off":
+            how = replace(how, sigma=1800.0)
+        outcome = run(FileJob(tmp_path / "in.tif", tmp_path / f"{limit}.tif", how))
+        assert ("tone" in outcome.parameters) == (kind == "a tone curve")
+        means.append(read_image(outcome.target).pixels[:, :100].mean() - pixels[:, :100].mean())
+    assert abs(means[0]) > 0.004 * np.ptp(pixels)
+    assert means[1] == pytest.approx(means[0], rel=0.1)

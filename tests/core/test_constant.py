@@ -68,3 +68,36 @@ def test_a_region_reaches_as_far_as_its_value() -> None:
     assert found[:30, :30].all()
     assert found[10, 30:50].all()
     assert not found[60, 60]
+
+
+def test_a_small_square_in_a_large_picture_is_found_wherever_it_lies() -> None:
+    """It was not looked for where less than a hundredth of the pixels are like their neighbours."""
+    for y, x in [(0, 0), (1, 37), (15, 101), (111, 284), (284, 284)]:
+        picture = np.random.default_rng(0).integers(1, 255, (300, 300, 3))
+        picture[y : y + 16, x : x + 16] = 0
+        assert np.array_equal(constant_regions(picture), (picture == 0).all(axis=-1))
+
+
+def test_missing_pixels_lie_in_no_region_and_end_none() -> None:
+    rng = np.random.default_rng(0)
+    picture = rng.integers(1, 255, (96, 96, 1))
+    picture[:40, :40] = 0
+    missing = rng.random((96, 96)) < 0.1
+    missing[60:90, 60:90] = True  # nothing is known of it, whatever lies there
+    garbage = rng.integers(0, 9, picture.shape)
+    for under in (garbage, np.zeros_like(garbage)):
+        found = constant_regions(np.where(missing[..., None], under, picture), missing)
+        assert np.array_equal(found, (picture[..., 0] == 0) & ~missing)
+
+
+def test_what_lies_under_a_mask_does_not_matter() -> None:
+    """Zeros there were taken for a region without noise, and its filling was not denoised."""
+    rng = np.random.default_rng(0)
+    noisy = 100 + 50 * np.sin(Y[:96, :96] / 9) + rng.normal(0, 10, (96, 96))
+    mask = np.zeros((96, 96), bool)
+    mask[30:60, 20:55] = True
+    results = [
+        symsmooth.denoise(np.where(mask, under, noisy), 10.0, mask=mask, quality="preview")
+        for under in (0.0, rng.normal(0, 1e4, (96, 96)))
+    ]
+    assert np.array_equal(*results)

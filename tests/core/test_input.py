@@ -328,3 +328,15 @@ def test_pillow_images_without_intensities_are_refused(mode, better) -> None:
     image = Image.fromarray(NOISY.astype(np.uint8)).convert(mode)
     with pytest.raises(TypeError, match=rf"mode {mode}.*convert\('{better}'\)"):
         symsmooth.denoise(image)
+
+
+@pytest.mark.parametrize("name", ["denoise", "nlm", "gsfw"])
+def test_what_is_missing_is_not_asked_about_the_units(name: str) -> None:
+    """A saturated pixel under a mask made a level of pixels from 0 to 1 doubtful."""
+    image = np.random.default_rng(0).random((24, 24))
+    image[3:5, 3:5] = 65535.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UnitsWarning)
+        METHODS[name](image, 0.1, mask=image > 1.0)
+    with pytest.warns(UnitsWarning):
+        METHODS[name](image, 0.1)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -50,3 +53,37 @@ def test_the_std_of_coarse_noise_is_of_the_order_of_the_error(camera) -> None:
     found = fit_denoise(camera + coarse, noise=coarse, quality="fast")
     ratio = root_mean_square(found.std) / root_mean_square(found.image - camera)
     assert 0.3 < ratio < 2.0
+
+
+def bytes_kept(thing: Any) -> int:
+    """Bytes of all arrays that are kept alive by something, each once."""
+    seen, todo, arrays = set(), [thing], {}
+    while todo:
+        each = todo.pop()
+        if (
+            id(each) in seen
+            or isinstance(each, type)
+            or type(each).__name__ in ("module", "function")
+        ):
+            continue
+        seen.add(id(each))
+        if isinstance(each, np.ndarray):
+            owner = each if each.base is None else each.base
+            arrays[id(owner)] = getattr(owner, "nbytes", 0)
+        todo += [*gc.get_referents(each), *getattr(each, "__dict__", {}).values()]
+    return sum(arrays.values())
+
+
+@pytest.mark.parametrize("noise", ["white", "photons"])
+def test_a_result_keeps_no_more_than_its_deviations_need(noise) -> None:
+    """All of the picture as it came, and of its whitened copies, stayed alive."""
+    image = np.random.default_rng(0).poisson(100.0, (96, 96)).astype(np.float32)
+    model = PoissonGaussian((1.0,), (0.0,)) if noise == "photons" else None
+    found = fit_denoise(
+        image, 10.0 if model is None else None, noise=model or "auto", quality="preview"
+    )
+    own = found.image.nbytes
+    assert bytes_kept(found) <= (2.1 if noise == "white" else 4.1) * own
+    std = found.std
+    assert bytes_kept(found) <= 2.1 * own
+    assert found.std is std

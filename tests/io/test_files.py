@@ -683,3 +683,10 @@ def test_formats_that_need_a_library_name_its_extra(
     file.write_bytes(marks[name])
     with pytest.raises(FileError, match=rf"needs {library}; pip install 'symsmooth\[{extra}\]'"):
         read_image(file)
+
+
+@pytest.mark.parametrize("end", [".jfif", ".jpe", ".JFIF"])
+def test_a_jpeg_by_another_ending_is_one(tmp_path: Path, end: str) -> None:
+    pixels = np.random.default_rng(0).integers(90, 110, (16, 16), dtype=np.uint8)
+    write_image(tmp_path / f"a{end}", pixels)
+    assert read_image(tmp_path / f"a{end}").format == "JPEG"

@@ -22,7 +22,9 @@ def test_the_inverse_of_the_clipped_mean(light) -> None:
 def test_nothing_changes_where_nothing_was_cut_off() -> None:
     noisy = np.random.default_rng(0).normal(1.0, 1.0, (64, 64, 1)).astype(np.float32)
     denoised = np.ones_like(noisy)
-    np.testing.assert_array_equal(correct_clipping(noisy, denoised, 1.0), denoised)
+    found, ends = correct_clipping(noisy, denoised, 1.0)
+    np.testing.assert_array_equal(found, denoised)
+    assert ends == ()
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -36,6 +38,17 @@ def test_shadows_of_a_clipped_picture_come_back_dark(turned) -> None:
     found = symsmooth.denoise(noisy, 20.0, quality="fast").astype(float)
     bias = abs((found - clean)[:, :24].mean())
     assert bias < 0.06 * 20
+
+
+def test_pieces_know_that_the_whole_was_cut_off() -> None:
+    """It was asked in pictures that are denoised whole, and dropped in silence in pieces."""
+    import dask.array
+
+    clean = np.tile(np.linspace(0.0, 150.0, 192), (96, 1))
+    noisy = clean + 20 * np.random.default_rng(0).standard_normal(clean.shape)
+    noisy = np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
+    lazy = symsmooth.denoise(dask.array.from_array(noisy, chunks=(96, 64)), 20.0, quality="fast")
+    assert abs((lazy.compute().astype(float) - clean)[:, :24].mean()) < 0.06 * 20
 
 
 def test_an_empty_background_stays_empty() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from symsmooth import fit_denoise
-from symsmooth.noise.tone import correct_tone, curve
+from symsmooth import denoise, fit_denoise
+from symsmooth.noise.tone import correct_tone, curve, removed_level, tone_share
 
 
 def shades(size: int = 192) -> np.ndarray:
@@ -27,17 +27,18 @@ def test_the_mean_of_noisy_pixels_is_too_dark_and_corrected() -> None:
     mean = sum(w * curve(light + 0.03 * n) for n, w in zip(nodes, weights, strict=True))
     bias = curve(light) - mean  # of a perfect denoiser
     assert bias.mean() > 0.005
-    corrected, used = correct_tone(photograph(light).astype(np.float32), mean.astype(np.float32))
-    assert used == 1.0
+    noisy, denoised = photograph(light).astype(np.float32), mean.astype(np.float32)
+    level = removed_level(noisy, denoised)
+    assert tone_share(noisy, denoised, level) == 1.0
+    corrected = correct_tone(denoised, level, 1.0)
     assert np.abs(corrected - curve(light)).mean() < 0.2 * bias.mean()
 
 
 def test_noise_that_was_added_after_the_curve_is_left_alone() -> None:
     clean = curve(shades()) * 0.6 + 0.2
     noisy = clean + 0.05 * np.random.default_rng(0).standard_normal(clean.shape)
-    result, used = correct_tone(noisy.astype(np.float32), clean.astype(np.float32))
-    assert used == 0.0
-    assert np.array_equal(result, clean.astype(np.float32))
+    noisy, denoised = noisy.astype(np.float32), clean.astype(np.float32)
+    assert tone_share(noisy, denoised, removed_level(noisy, denoised)) == 0.0
 
 
 @pytest.mark.parametrize(("tone", "brighter"), [("auto", True), ("srgb", True), ("linear", False)])
@@ -58,3 +59,39 @@ def test_halves_are_no_eight_bits() -> None:
     """The unit of pixels that are 0 or 0.5 is no whole number; it was taken for 0, and divided by."""
     halves = 0.5 * np.random.default_rng(0).integers(0, 2, (32, 32, 3))
     assert fit_denoise(halves, 0.1, quality="preview", channel_axis=-1).tone == 0.0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_lies_outside_black_and_white_stays_there(dtype: str, seed: int) -> None:
+    """All below black became 0, and all above white 1: 25 sigma and more."""
+    unit = 3000.0 if dtype == "int16" else 1.0
+    ramp = np.linspace(-5, 5, 2304).reshape(48, 48)
+    noisy = (ramp + np.random.default_rng(seed).normal(0, 0.2, ramp.shape)) * unit
+    noisy = noisy.astype(dtype)
+    found = denoise(noisy, 0.2 * unit, tone="srgb", quality="preview").astype(float)
+    assert np.abs(found - noisy).max() <= 8 * 0.2 * unit
+
+
+def test_only_what_can_be_shown_is_corrected() -> None:
+    level = np.full((4, 4, 1), 0.1, np.float32)
+    for value in (-3.0, -0.5, 1.5, 40.0):
+        pixels = np.full((4, 4, 1), value, np.float32)
+        assert np.array_equal(correct_tone(pixels, level, 1.0), pixels)
+    dark = np.full((4, 4, 1), 0.05, np.float32)
+    assert (correct_tone(dark, level, 1.0) != dark).all()
+
+
+@pytest.mark.parametrize("tone", ["auto", "srgb"])
+def test_pieces_and_volumes_have_the_tone_of_the_whole(tone: str) -> None:
+    """It was dropped in silence for both."""
+    import dask.array
+
+    image = np.rint(255 * photograph(shades(128))).astype(np.uint8)
+    options = {"quality": "preview", "tone": tone, "channel_axis": -1}
+    brighter = denoise(image, 12.0, **options).mean() - image.mean()
+    assert brighter > 0.5
+    lazy = denoise(dask.array.from_array(image, chunks=(64, 64, 3)), 12.0, **options).compute()
+    assert lazy.mean() - image.mean() == pytest.approx(brighter, rel=0.15)
+    volume = np.stack([image, image[::-1], image])
+    assert denoise(volume, 12.0, **options).mean() - volume.mean() > 0.7 * brighter

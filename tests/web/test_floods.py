@@ -18,10 +18,11 @@ from symsmooth.web.archive import pack
 
 from ..serving import HOSTILE, Person, Server, picture, wait_for
 
-# A server that is less patient, so that tests are.
+# A server that is less patient with connections, so that tests are; not with files, on a busy machine.
 HASTY = (
     "; import symsmooth.web.connections as connections, symsmooth.web.guard as guard; "
-    "connections.SECONDS, connections.OF_ADDRESS, guard._SECONDS = 1.0, 40, 1.0"
+    "connections.SECONDS, connections.OF_ADDRESS, guard._SECONDS = 1.0, 40, 1.0; "
+    "controller.SECONDS = 60.0"
 )
 
 
@@ -77,28 +78,30 @@ def test_connections_on_which_nothing_is_asked_are_closed(server: Server, start:
     """They lock nobody out for good."""
     held = [connect(server, start) for _ in range(30)]
     assert server.ask("/api/about")[0] == 200
-    wait_for(lambda: not any(map(is_open, held)), 5)
+    wait_for(lambda: not any(map(is_open, held)))
     for each in held:
         each.close()
 
 
 def test_letters_that_come_one_by_one_are_not_waited_for(server: Server) -> None:
-    opened, start = connect(server, b"GET / HTTP/1.1\r\nX-A: "), time.monotonic()
-    while is_open(opened) and time.monotonic() < start + 10:
+    opened = connect(server, b"GET / HTTP/1.1\r\nX-A: ")
+
+    def is_cut_off() -> bool:
         opened.setblocking(True)
         try:
             opened.sendall(b"a")
         except OSError:
-            break
-        time.sleep(0.1)
-    assert time.monotonic() - start < 4
+            return True
+        return not is_open(opened)
+
+    wait_for(is_cut_off)
     opened.close()
 
 
 def test_no_address_has_all_connections(server: Server) -> None:
     held = [connect(server) for _ in range(60)]
-    wait_for(lambda: sum(map(is_open, held)) <= 40, 5)
-    wait_for(lambda: not any(map(is_open, held)), 5)
+    wait_for(lambda: sum(map(is_open, held)) <= 40)
+    wait_for(lambda: not any(map(is_open, held)))
     assert server.ask("/api/about")[0] == 200  # and later there is room again
     for each in held:
         each.close()
@@ -126,12 +129,12 @@ def test_a_request_whose_body_does_not_come_is_answered(come: Any, server: Serve
 def test_a_picture_that_is_named_often_is_done_once(come: Any, server: Server) -> None:
     person = come()
     id = person.drop("a.npy", picture())["id"]
-    start = time.monotonic()
+    worked = server.seconds_of_work()
     given = {"pictures": [id] * 8000, "settings": {"method": "gaussian"}}
     assert person.post(f"{person.here}/denoise", given)[0] == 200
     assert server.ask("/api/about")[0] == 200
-    assert time.monotonic() - start < 2
     shown = person.wait()["pictures"][0]
+    assert server.seconds_of_work() - worked < 10  # of the processor; 8000 runs would be minutes
     assert shown["result"]["number"] < 10
     assert len(server.files("sessions/*/run-*")) == 1
 
@@ -150,17 +153,17 @@ def test_no_answer_says_where_files_are(come: Any, server: Server) -> None:
     assert set(parts[0]) == {"box", "at", "panel", "number"}
 
 
-def test_ranges_of_a_download_cost_nothing(come: Any) -> None:
+def test_ranges_of_a_download_cost_nothing(come: Any, server: Server) -> None:
     person = come()
     id = person.drop("a.npy", picture(300))["id"]
     person.run()
-    path, start = f"{person.here}/{id}/result", time.monotonic()
+    path, worked = f"{person.here}/{id}/result", server.seconds_of_work()
     for ranges, status in (
         ("bytes=0-10", 206), ("bytes=5-2", 400), ("x=1", 400), ("bytes=" + "0-," * 4000, 200),
         ("bytes=" + ",".join(f"{n}-{n}" for n in range(0, 5000, 2))[:15_000], 200),
     ):  # fmt: skip
         assert person.ask(path, Range=ranges)[0] == status, ranges[:20]
-    assert time.monotonic() - start < 5
+    assert server.seconds_of_work() - worked < 5  # of the processor
 
 
 # --- files ------------------------------------------------------------------------------------

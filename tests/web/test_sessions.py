@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -181,7 +180,7 @@ def test_ending_a_visit_stops_its_work_and_deletes_its_files(come: Any, server: 
     wait_for(lambda: person.state()["progress"])
     assert person.ask(person.here, "DELETE")[0] == 200
     assert person.ask(f"{person.here}/state")[0] == 404
-    wait_for(lambda: not server.files("sessions/*"), 15)  # what was still written is swept
+    wait_for(lambda: not server.files("sessions/*"))  # what was still written is swept
 
 
 def test_a_removed_picture_is_gone(come: Any, server: Server) -> None:
@@ -192,7 +191,7 @@ def test_a_removed_picture_is_gone(come: Any, server: Server) -> None:
     for each in (id, hanging):
         assert person.ask(f"{person.here}/{each}", "DELETE")[0] == 200
         assert person.ask(f"{person.here}/{each}/view")[0] == 404
-    wait_for(lambda: not server.files("sessions/*/*"), 5)
+    wait_for(lambda: not server.files("sessions/*/*"))
     assert person.drop("b.npy", picture())["info"]  # what hung is not waited for
 
 
@@ -204,8 +203,15 @@ def test_open_tabs_are_counted_while_they_are_open(come: Any) -> None:
     for tab in tabs:
         tab.close()
     assert person.post(f"{person.here}/alive")[0] == 200
-    time.sleep(0.5)  # the server notices at once
-    person.open_tab()
+
+    def may_open() -> bool:
+        try:
+            person.open_tab()
+        except AssertionError:  # not yet noticed that others are closed
+            return False
+        return True
+
+    wait_for(may_open)
 
 
 def test_a_tab_is_told_of_its_state_progress_and_end(come: Any) -> None:

@@ -105,7 +105,8 @@ def denoise_boxes(
                 report(_FINISHING, "finishing")
                 result.finish(f"symsmooth {__version__}: {job.method.name}{words}, in boxes")
     report(1.0, "done")
-    parameters = {**job.chosen, "boxes": len(boxes)}
+    tone = getattr(plan.stats.sample.decided, "tone", 0.0)
+    parameters = {**job.chosen, **({"tone": tone} if tone else {}), "boxes": len(boxes)}
     seconds = time.perf_counter() - begun
     return Outcome(source.path, target, image, stack, 1, job, found, parameters, warnings, seconds)
 

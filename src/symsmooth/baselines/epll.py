@@ -194,7 +194,7 @@ def _guide(prior: str | ArrayLike, picture: Picture) -> Float | None:
             )
         return picture.noisy if prior == "noisy" else None
     given = np.asarray(prior)
-    shape = picture.in_axes(picture.noisy).shape
+    shape = picture.in_units(picture.noisy).shape
     if given.shape != shape:
         raise ValueError(f"prior must have the image's shape {shape}, got {given.shape}")
     if picture.channel_axis is None:

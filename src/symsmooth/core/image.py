@@ -28,6 +28,10 @@ Array = NDArray[Any]
 Float = NDArray[Any]  # float32 by convention: NumPy's type stubs lose it at the first product
 ChannelAxis = int | None | Literal["auto"]  # auto: as the image says, else none
 
+_WIDE = (
+    1e30  # units beyond which, or below one over which, float32 holds no pixels with their squares
+)
+FARTHEST = 1e18  # of the spread from the median: squares of pixels beyond are none of float32
 _SAMPLE = 50_000  # pixels from which offset and scale are taken
 _CHANNEL_NAMES = {"c", "channel", "channels", "band", "bands", "rgb", "rgba"}  # in any case
 
@@ -58,6 +62,8 @@ class Picture:
         Which of them are denoised together.
     time_axis : int or None
         Which of the spatial axes of the image is time; it is the first one here.
+    decided : object
+        What a method found out about a whole, or a sample of it, for its pieces.
     """
 
     original: Array
@@ -71,6 +77,7 @@ class Picture:
     counted: Counted | None = None
     channels: Channels | Groups = "auto"
     time_axis: int | None = None
+    decided: object = None
 
     @cached_property
     def groups(self) -> Groups:
@@ -121,7 +128,7 @@ class Picture:
     @cached_property
     def constant(self) -> NDArray[np.bool_] | None:
         """Where pixels lie in a constant region, which has no noise: (*spatial); None if nowhere."""
-        return constant_regions(self.original)
+        return constant_regions(self.original, self.mask)
 
     @cached_property
     def observed(self) -> Float:
@@ -178,14 +185,20 @@ class Picture:
         return original, change
 
     def in_units(self, pixels: Array) -> Float:
-        """Return pixels (*spatial, channels) in the image's units and axes, as float32."""
+        """Return pixels (*spatial, channels) in the image's units and axes, as float32 if that can be."""
         if self.counted is not None:
             pixels = self.counted.values(pixels)
-        return self._in_axes(pixels * np.float32(self.scale) + np.float32(self.offset))
+        return self._in_axes(pixels * self._unit(self.scale) + self._unit(self.offset))
 
-    def in_axes(self, pixels: Array) -> Array:
-        """Return differences, or deviations, of pixels (*spatial, channels) with the axes of the image."""
-        return self._in_axes(pixels if self.counted is None else self.counted.sizes(pixels))
+    def deviations(self, pixels: Array) -> Float:
+        """Return deviations of pixels (*spatial, channels) in the image's units and axes, likewise."""
+        own = pixels if self.counted is None else self.counted.sizes(pixels)
+        return self._in_axes(own * self._unit(self.scale))
+
+    def _unit(self, value: float) -> Any:
+        """Return a number as float32, or as float64 where float32 cannot hold such units."""
+        is_wide = not 1 / _WIDE < self.scale < _WIDE or abs(self.offset) > _WIDE
+        return np.float64(value) if is_wide else np.float32(value)
 
     def _in_axes(self, pixels: Array) -> Array:
         """Return pixels (*spatial, all channels) with the axes of the image as it came."""
@@ -279,9 +292,12 @@ def open_image(
     noisy = own.astype(work)
     noisy -= work(offset)
     noisy /= work(scale)
-    noisy = np.ascontiguousarray(noisy, dtype=np.float32)
+    with np.errstate(over="ignore"):
+        noisy = np.ascontiguousarray(noisy, dtype=np.float32)
     if missing is not None:
         noisy = fill_missing(noisy, missing)
+    if pixels.dtype.itemsize > 2:
+        _check_distances(noisy)
     return Picture(
         pixels, noisy, missing, offset, scale, axis, wrap, whole, counted, channels, time
     )
@@ -473,6 +489,16 @@ def _find_missing(
     if missing.all():
         raise ValueError("image has no usable pixel: all are masked or not finite")
     return missing
+
+
+def _check_distances(noisy: Float) -> None:
+    """Refuse pixels so far from the others that their squares are no numbers."""
+    farthest = max(-float(noisy.min()), float(noisy.max()))
+    if not farthest < FARTHEST:
+        raise ValueError(
+            f"image has a pixel that is more than {FARTHEST:.0e} times the spread of the others away from "
+            "them; clip such pixels, or pass a mask in which they are missing"
+        )
 
 
 def _units(pixels: Array, mask: NDArray[np.bool_] | None) -> tuple[float, float]:

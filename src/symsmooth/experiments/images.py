@@ -40,6 +40,8 @@ _ENDINGS = (
     ".png",
     ".jpg",
     ".jpeg",
+    ".jfif",
+    ".jpe",
     ".bmp",
     ".webp",
     ".tif",

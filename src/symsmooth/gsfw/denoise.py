@@ -18,8 +18,9 @@ from ..core.parallel import Pool, Progress
 from ..noise import Noise, resolve
 from ..noise.resolve import NoiseName
 from ..noise.specks import Specks, count_specks, without_specks
+from .bias import Tone
 from .presets import PRESETS, Quality
-from .removal import How, Tone, remove_noise
+from .removal import How, remove_noise
 from .series import Blocks, denoise_in_blocks, n_blocks
 
 
@@ -58,7 +59,9 @@ class DenoiseResult:
     @cached_property
     def std(self) -> Float:
         """Posterior standard deviation of the estimate; computed when it is asked for."""
-        return self._find_std()
+        found = self._find_std()
+        object.__setattr__(self, "_find_std", lambda: found)  # what it was found from may go
+        return found
 
 
 @dask_aware
@@ -218,7 +221,7 @@ def fit_denoise(
     with Pool(workers, progress) as pool:
         found = remove_noise(picture, found_noise, how, make_rng(rng), pool)
     return DenoiseResult(
-        picture.restore(found.image), found_noise, found.tone, found.n_bounded, picture.groups,
+        picture.restore(found.image), found_noise, found.bias.tone, found.n_bounded, picture.groups,
         count_specks(opened, picture), found.find_std,
     )  # fmt: skip
 

@@ -85,7 +85,7 @@ def fit_gsfw(
     return GSFWResult(
         image=picture.restore(found.image),
         pilots=tuple(picture.in_units(pilot) for pilot in found.pilots),
-        std=picture.in_axes(found.std * np.float32(picture.scale)),
+        std=picture.deviations(found.std),
         sigma=sigma * picture.scale,
         quality=quality,
         clusters=found.clusters,

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
 from ..core.channels import luminance
 from ..core.image import Float, Picture
+from ..core.options import check_one_of, make_rng
 from ..core.parallel import Pool
 from ..noise import Noise, White
-from ..noise.clipping import correct_clipping
-from ..noise.tone import correct_tone
+from ..noise.level import check_level
+from .bias import Bias, Tone, may_be_biased, remove_bias
 from .blotches import remove_blotches
 from .presets import Quality, for_noise
 from .stages import run_gsfw
-
-Tone = Literal["auto", "srgb", "linear"]
 
 _BEFORE_BLOTCHES = 0.9  # of the time, for the progress callback
 
@@ -35,12 +34,15 @@ class How:
     tone: Tone
 
 
+_TO_DECIDE = How("fast", 1.0, 1.0, 0.0, "auto")  # enough to see how noise is skewed
+
+
 @dataclass(frozen=True)
 class Removed:
     """A denoised picture, in its own units, and what was found on the way."""
 
     image: Float
-    tone: float
+    bias: Bias
     n_bounded: int
     find_std: Callable[[], Float]
 
@@ -49,6 +51,8 @@ def remove_noise(
     picture: Picture, noise: Noise, how: How, rng: np.random.Generator, pool: Pool
 ) -> Removed:
     """Remove noise, given in the image's units, from a picture."""
+    if noise.white_sigma is not None:
+        noise = White(check_level(picture, noise.white_sigma))
     model = _if_any(noise.in_units(picture.offset, picture.scale), picture)
     task = _Task(_without_constant(picture), model, how.quality, how.tone, rng)
     luma, chroma = how.strength, how.chroma_strength
@@ -64,9 +68,21 @@ def remove_noise(
         denoised = np.where(picture.constant[..., np.newaxis], picture.noisy, denoised)
     if how.grain > 0.0:
         denoised = denoised + np.float32(how.grain) * _removed_luminance(picture, denoised)
-    find_std = partial(_std_in_units, task.picture, model, found.white, found.white_variance)
+    find_std = _std_later(task.picture, model, found)
     n_bounded = max(found.n_bounded, other.n_bounded)
-    return Removed(denoised, found.tone, n_bounded, find_std)
+    return Removed(denoised, found.bias, n_bounded, find_std)
+
+
+def decide_bias(sample: Picture, noise: Noise, options: Mapping[str, Any]) -> Bias:
+    """Return what pieces of a picture must know of its bias, from a sample and the options of denoise."""
+    tone = options.get("tone", "auto")
+    check_one_of("tone", tone, ("auto", "srgb", "linear"))
+    if not may_be_biased(sample, tone):
+        return Bias()
+    sample = replace(sample, channels=sample.groups)
+    with Pool(options.get("workers", 1)) as pool:
+        found = remove_noise(sample, noise, replace(_TO_DECIDE, tone=tone), make_rng(0), pool)
+    return found.bias
 
 
 def _without_constant(picture: Picture) -> Picture:
@@ -87,10 +103,10 @@ def _without_constant(picture: Picture) -> Picture:
 
 @dataclass(frozen=True)
 class _Estimate:
-    """What one strength gave: the image, the share of the tone correction, the result in white noise."""
+    """What one strength gave: the image, the bias that was removed, the result in white noise."""
 
     image: Float
-    tone: float
+    bias: Bias
     white: Float
     white_variance: Float
     n_bounded: int
@@ -110,7 +126,7 @@ class _Task:
         """Remove the noise."""
         picture, sigma = self.picture, self.model.white_sigma
         if strength == 0.0:
-            return _Estimate(picture.noisy, 0.0, picture.noisy, np.zeros_like(picture.noisy), 0)
+            return _Estimate(picture.noisy, Bias(), picture.noisy, np.zeros_like(picture.noisy), 0)
         preset = for_noise(self.quality, self.model.coarse_share)
         if sigma is not None:
             own = self.model
@@ -124,11 +140,8 @@ class _Task:
             denoised = own.restore(white)
             if denoised.shape[-1] == 3 and len(picture.groups) == 1:
                 denoised = self._without_blotches(denoised, strength, pool)
-        denoised, used = _without_tone_bias(picture, denoised, self.tone)
-        level_at_end = own.level_at_end()
-        if used == 0.0 and level_at_end > 0.0 and picture.whole is None:
-            denoised = correct_clipping(picture.noisy, denoised, level_at_end)
-        return _Estimate(denoised, used, white, found.variance, found.n_bounded)
+        denoised, bias = remove_bias(picture, denoised, self.tone, own.level_at_end())
+        return _Estimate(denoised, bias, white, found.variance, found.n_bounded)
 
     def _without_blotches(self, denoised: Float, strength: float, pool: Pool) -> Float:
         """Return denoised pixels whose colours have no blotches; frame by frame in a series."""
@@ -152,46 +165,23 @@ def _removed_luminance(picture: Picture, denoised: Float) -> Float:
     return removed if picture.mask is None else removed * picture.observed[..., np.newaxis]
 
 
+def _std_later(picture: Picture, model: Noise, found: _Estimate) -> Callable[[], Float]:
+    """Return what finds the deviations when they are asked for; it holds no array that it will not need."""
+    if model.white_sigma is None:
+        kept = replace(picture, original=picture.original[:0].copy(), mask=None, whole=None)
+        return partial(_std_in_units, kept, model, found.white, found.white_variance)
+    kept = replace(
+        picture, original=picture.original[:0].copy(), noisy=picture.noisy[:0].copy(), mask=None, whole=None
+    )  # fmt: skip
+    return partial(_std_in_units, kept, model, kept.noisy, found.white_variance)
+
+
 def _std_in_units(picture: Picture, model: Noise, white: Float, variance: Float) -> Float:
     """Return the standard deviation of the estimate as the image is given."""
     std = np.sqrt(variance)
     if model.white_sigma is None:
         std = model.bind(picture.noisy).std_back(white, std)
-    return picture.in_axes(std * np.float32(picture.scale))
-
-
-def _without_tone_bias(picture: Picture, denoised: Float, tone: Tone) -> tuple[Float, float]:
-    """Remove tone bias from a flat picture of gamma-encoded pixels, and say how much of that was used.
-
-    Not in a piece of a larger image: whether noise is skewed must be asked of the whole.
-    """
-    white = _white_of(picture, tone)
-    if white is None or picture.whole is not None or len(picture.spatial) != 2:
-        return denoised, 0.0
-    scale, offset = np.float32(picture.scale / white), np.float32(picture.offset / white)
-    noisy, shown = picture.noisy * scale + offset, denoised * scale + offset
-    corrected, used = correct_tone(noisy, shown)
-    return (denoised + (corrected - shown) / scale, used) if used > 0.0 else (denoised, 0.0)
-
-
-def _white_of(picture: Picture, tone: Tone) -> float | None:
-    """Return the pixel value of white if pixels are gamma-encoded, else None."""
-    if tone == "linear":
-        return None
-    dtype = picture.original.dtype
-    low, high = picture.original.min(), picture.original.max()
-    if dtype == np.uint8:
-        eight_bit, white = True, 255.0
-    elif dtype.kind == "f":  # 8 bits that became floats
-        step = picture.step * picture.scale
-        unit = max(float(round(step)), 1.0) if step >= 0.5 else 1 / 255
-        eight_bit = bool(abs(step / unit - 1) < 0.01 and low >= 0 and high <= 255.5 * unit)
-        white = 255 * unit if eight_bit else 1.0
-    else:
-        eight_bit, white = False, float(np.iinfo(dtype).max)
-    if tone == "srgb":
-        return white
-    return white if eight_bit and picture.noisy.shape[-1] == 3 else None
+    return picture.deviations(std)
 
 
 def _if_any(model: Noise, picture: Picture) -> Noise:

@@ -25,6 +25,7 @@ from ..core.patches import whiten_inside
 from ..mixture.em import GaussianMixture, MixtureFit, fit_mixture, initial_mixture
 from ..mixture.members import Members, assign_patches
 from ..noise import contrast
+from ..noise.level import FINEST
 from .estimators import spectral, wiener
 from .observation import Observation
 from .presets import Preset, Stage, adapt, calibration, widen
@@ -36,8 +37,6 @@ from .still import LEAST, still_share
 _MARGIN = 2
 # More pixels along each axis than the largest patch has: a few positions to make clusters of.
 _MIN_POSITIONS = 4
-# Of the picture's spread: float32 pixels, in steps of 6e-8, cannot hold less noise.
-_NO_NOISE = 3e-7
 # Shares of the time that is left, for the progress callback alone: measured on 256 x 256 pixels.
 _COARSE_TIME, _CLUSTERS_TIME, _MEMBERS_TIME = 0.17, 0.25, 0.3
 # Pixels a side of a patch, from which on its rim is left out where colours are filtered, whose details are
@@ -85,7 +84,7 @@ def run_gsfw(
 
     Observed pixels change by at most 8 sigma.  Pilots are returned if they are to be kept.
     """
-    if sigma < _NO_NOISE:
+    if sigma < FINEST:
         return Stages((picture.noisy,), np.zeros_like(picture.noisy), (), {})
     groups = picture.groups
     if len(groups) == 1:

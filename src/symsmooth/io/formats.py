@@ -39,6 +39,8 @@ _SUFFIXES = {
     ".png": "PNG",
     ".jpg": "JPEG",
     ".jpeg": "JPEG",
+    ".jfif": "JPEG",
+    ".jpe": "JPEG",
     ".bmp": "BMP",
     ".webp": "WEBP",
     ".tif": "TIFF",

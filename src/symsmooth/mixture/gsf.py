@@ -298,7 +298,7 @@ def _result(
         h_r=plan.h_r * unit,
         refined_h_r=plan.refined_h_r * unit,
         fidelity=fidelity,
-        sure=Sure(sure.sigma * unit, sure.residual * unit**2, sure.divergence, coverage),
+        sure=Sure(sure.sigma * unit, sure.residual * unit * unit, sure.divergence, coverage),
         deviation=learned.first.deviation,
         search=plan.search,
         mixture=learned.last.mixture,

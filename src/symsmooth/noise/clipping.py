@@ -12,6 +12,9 @@ A. Foi, "Clipped noisy images: heteroskedastic modeling and practical denoising"
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 import scipy.special
 
@@ -22,22 +25,55 @@ _FEWEST = 1e-3  # share of the pixels
 _REACH = 4.0  # standard deviations from the end: beyond, nothing is cut off
 
 
-def correct_clipping(noisy: Float, denoised: Float, sigma: float) -> Float:
-    """Return denoised pixels (*spatial, channels) without the bias of noise that was cut off."""
-    corrected = denoised
+class End(NamedTuple):
+    """An end of the range of a channel, at which noise was cut off."""
+
+    channel: int
+    sign: float  # 1: black, -1: white
+    value: float
+
+
+def may_be_clipped(noisy: Float) -> bool:
+    """Whether many pixels (*spatial, channels) lie exactly at an end, as in few pictures."""
+    return any(_n_at(noisy, end) > 0 for end in _ends(noisy))
+
+
+def correct_clipping(
+    noisy: Float, denoised: Float, sigma: float, known: tuple[End, ...] | None = None
+) -> tuple[Float, tuple[End, ...]]:
+    """Return denoised pixels (*spatial, channels) without the bias of noise that was cut off, and where.
+
+    In a piece of a picture the ends are known from the whole.
+    """
+    corrected, ends = denoised, []
+    for end in _ends(noisy) if known is None else known:
+        found = _n_at(noisy, end) if known is None else 0
+        if known is None and not found:
+            continue
+        own = corrected[..., end.channel]
+        away = end.sign * (own.astype(np.float64) - end.value) / sigma
+        light = before_clipping(away)
+        if known is not None or found > _PILED_UP * float(scipy.special.ndtr(-light).sum()):
+            corrected = denoised.copy() if corrected is denoised else corrected
+            result = corrected[..., end.channel]
+            result[...] = np.where(away < _REACH, end.value + end.sign * sigma * light, result)
+            ends.append(end)
+    return corrected, tuple(ends)
+
+
+def _ends(noisy: Float) -> Iterator[End]:
+    """Return the ends of the range of each channel."""
     for channel in range(noisy.shape[-1]):
         own = noisy[..., channel]
-        for sign, end in ((1.0, float(own.min())), (-1.0, float(own.max()))):
-            found = np.count_nonzero(own == end)
-            if found <= _FEWEST * own.size:  # as in most pictures
-                continue
-            away = sign * (corrected[..., channel].astype(np.float64) - end) / sigma
-            light = before_clipping(away)
-            if found > _PILED_UP * float(scipy.special.ndtr(-light).sum()):
-                corrected = denoised.copy() if corrected is denoised else corrected
-                result = corrected[..., channel]
-                result[...] = np.where(away < _REACH, end + sign * sigma * light, result)
-    return corrected
+        yield End(channel, 1.0, float(own.min()))
+        yield End(channel, -1.0, float(own.max()))
+
+
+def _n_at(noisy: Float, end: End) -> int:
+    """Return how many pixels lie exactly at an end; 0 if they are few, as in most pictures."""
+    own = noisy[..., end.channel]
+    number = int(np.count_nonzero(own == end.value))
+    return number if number > _FEWEST * own.size else 0
 
 
 def before_clipping(mean: Array) -> Array:

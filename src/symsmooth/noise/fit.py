@@ -74,7 +74,7 @@ def photon_law(pictures: Sequence[Picture]) -> NoiseModel:
             if evidence is None:
                 return White(0.0)
             nodes = nodes_of(estimate(evidence), evidence)
-            slope, start = _line(nodes)
+            slope, start = _line(nodes) if nodes.level > 0.0 else (0.0, 0.0)
             if slope <= 0.0:
                 return White(picture_sigma(first))
             darkest = float(nodes.brightness[0])

@@ -36,7 +36,11 @@ _CHUNK = 256  # patches
 # counts do not (0.3 to 3 times as many zeros as ones, at one photon a pixel or more).
 _CLIPPED, _PILED_UP = 1e-3, 4.0
 _FEWEST = 1000  # patches without such a pixel, or all are used
-FINEST = 1e-8  # of the picture's spread: below, float32 pixels are rounded by more than the noise
+# Of the picture's spread: float32 pixels, in steps of 6e-8, hold no noise of less than five steps.
+FINEST = 3e-7
+COARSEST = (
+    1e15  # of the picture's spread: beyond, squares of float32 are no numbers; nobody means it
+)
 _SMALL = 5e-4  # of the range of the pixels: below, a level may have been meant for other units
 
 
@@ -87,11 +91,32 @@ def resolve_sigma(picture: Picture, sigma: float | None) -> float:
 def given_sigma(picture: Picture, sigma: float) -> float:
     """Return a given noise level in the picture's own units; 0 if float32 pixels cannot hold it."""
     sigma = check_sigma(sigma)
-    question = None if picture.whole else question_units(picture.original, sigma)
+    ask_about_units(picture, sigma)
+    level = check_level(picture, sigma) / picture.scale
+    return level if level >= FINEST else 0.0
+
+
+def check_level(picture: Picture, sigma: float) -> float:
+    """Return a level, or say that it cannot be one of this picture; that of a constant one is held."""
+    most = COARSEST * picture.scale
+    if sigma <= most:
+        return sigma
+    if picture.noisy.any():
+        raise ValueError(
+            f"sigma {sigma:.4g} is more than {COARSEST:.0e} times the spread of the pixels, "
+            f"{picture.scale:.4g}; give it in the units of the image"
+        )
+    return most
+
+
+def ask_about_units(picture: Picture, sigma: float) -> None:
+    """Warn if a level may be meant for other units; not in a piece, and not by what is missing."""
+    if picture.whole is not None or not 0.0 < sigma < 1.0:
+        return
+    original, mask = picture.original, picture.mask
+    question = question_units(original if mask is None else original[~mask], sigma)
     if question:
         warn_user(question, UnitsWarning)
-    level = sigma / picture.scale
-    return level if level >= FINEST else 0.0
 
 
 def question_units(pixels: Array, sigma: float) -> str | None:

@@ -105,6 +105,8 @@ class Constant:
     @property
     def typical(self) -> float:
         """Root mean square."""
+        if self.values.ndim == 0:  # its square may be no number
+            return float(self.values)
         return float(np.sqrt(np.mean(np.square(self.values, dtype=np.float64))))
 
 

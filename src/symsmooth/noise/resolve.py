@@ -17,11 +17,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.image import Array, ChannelAxis, Picture, open_image
-from ..core.user_warnings import UnitsWarning, warn_user
 from .evidence import SIDE
 from .finding import Finding, PixelRange
 from .fit import find_model, photon_law
-from .level import check_sigma, extremes, picture_sigma, question_units, sample_patches
+from .level import (
+    ask_about_units,
+    check_level,
+    check_sigma,
+    extremes,
+    picture_sigma,
+    sample_patches,
+)
 from .levels import Constant
 from .model import Noise, NoiseModel, Uneven, White, noise_of_ground, noise_of_sample
 from .rician import fit_rician
@@ -283,17 +289,17 @@ def _given(estimator: NoiseEstimator, sigma: Any, white_only: bool) -> Noise:
     """Return the model of a given level: one number, one for each channel, or one for each pixel."""
     if white_only or isinstance(sigma, numbers.Real) or np.ndim(sigma) == 0:
         level = check_sigma(sigma)
-        if 0.0 < level < 1.0 and estimator.picture.whole is None:  # no other can be in question
-            question = question_units(estimator.picture.original, level)
-            if question:
-                warn_user(question, UnitsWarning)
+        if 0.0 < level < 1.0:  # no other can be in question, and none is opened for it
+            ask_about_units(estimator.picture, level)
         return White(level)
-    levels, picture = np.asarray(sigma, np.float32), estimator.picture
+    with np.errstate(over="ignore"):
+        levels, picture = np.asarray(sigma, np.float32), estimator.picture
     n_channels = picture.original.shape[-1]
     if not (np.isfinite(levels).all() and (levels > 0).all()):
         raise ValueError(
             "sigma must be positive and finite everywhere; use mask for missing pixels"
         )
+    check_level(picture, float(levels.max()))
     if levels.shape == picture.spatial:
         return Uneven(levels[..., np.newaxis])
     if levels.shape == (n_channels,):

@@ -176,8 +176,8 @@ def _choose(look: _Look, is_fine: bool) -> _Rule | None:
             return partial(_of_two_values, np.array(ends))
     dark, bright = (_any_speck(look) & (sign * look.far > 0) for sign in (-1, 1))
     if is_fine and dark.sum() > max(_MANY_DARK * dark.size, _ONE_SIDED * bright.sum()):
-        on_calm_ground = dark[look.apart < np.median(look.apart)].mean()
-        if on_calm_ground > _CALM * dark.mean() and _dispersion(dark) < _EVEN:
+        calm = look.apart < np.median(look.apart)  # nowhere, if half of the picture is constant
+        if calm.any() and dark[calm].mean() > _CALM * dark.mean() and _dispersion(dark) < _EVEN:
             return _dark_speck
     return None
 

@@ -43,63 +43,80 @@ def curve(light: Array) -> Array:
     return np.where(light <= 0.0031308, 12.92 * light, root)
 
 
-def correct_tone(noisy: Float, denoised: Float) -> tuple[Float, float]:
-    """Return denoised pixels without tone bias, and how much of the correction was used, 0 to 1.
+def removed_level(noisy: Float, denoised: Float) -> Float:
+    """Return the local level of what was removed from pixels (*spatial, channels), slice by slice."""
+    level = np.empty_like(noisy)
+    slices = (each.reshape(-1, *noisy.shape[-3:]) for each in (noisy, denoised, level))
+    for before, after, own in zip(*slices, strict=True):
+        own[...] = _smooth_level(before - after)
+    return level
 
-    Both pictures are gamma-encoded, (y, x, channels), 0 to 1.
-    """
-    residual = noisy - denoised
+
+def _smooth_level(removed: Float) -> Float:
+    """Return the local level of (y, x, channels); it is measured at a quarter of the size."""
+    height, width, _ = removed.shape
     window = (_WIDTH / 4, _WIDTH / 4, 0.0)
-    small = scipy.ndimage.gaussian_filter(halve(halve(residual**2)), window, truncate=3.0)
-    level = np.sqrt(small)  # at a quarter of the size
-    use = _how_skewed(residual, denoised, level)
-    if use == 0.0:
-        return denoised, 0.0
-    height, width, _ = noisy.shape
-    level = double(double(level, (-(-height // 2), -(-width // 2))), (height, width))
-    result = np.empty_like(denoised)
-    for rows in _strips(height):
-        added = np.float32(use) * _look_up(_tables()[0], denoised[rows], level[rows])
-        result[rows] = np.clip(denoised[rows] + added, 0.0, 1.0)
-    return result, use
+    small = scipy.ndimage.gaussian_filter(halve(halve(removed**2)), window, truncate=3.0)
+    half = -(-height // 2), -(-width // 2)
+    return double(double(np.sqrt(small), half), (height, width))
 
 
-def _how_skewed(residual: Float, denoised: Float, level: Float) -> float:
-    """Return how sure it is that a tone curve skewed what was removed, 0 to 1.
+def tone_share(noisy: Float, denoised: Float, level: Float) -> float:
+    """Return how much of the correction is due, 0 to 1: as what was removed is skewed.
 
-    ``level`` is its deviation, at a quarter of the size.
+    Both pictures are gamma-encoded, (*spatial, channels), 0 to 1; ``level`` is that of what was removed.
     """
-    third = _tables()[1]
+    _, third = _tables()
     found = expected = 0.0
-    for rows in _strips(len(residual)):
-        near = np.repeat(level[rows.start // 4 : -(-rows.stop // 4)], 4, axis=1)[
-            :, : residual.shape[1]
-        ]
-        at = np.rint(np.minimum(near, _MOST) * np.float32((_LEVELS - 1) / _MOST)).astype(np.intp)
-        weight = 1 / np.maximum(near, _LEAST) ** 6
-        for k in range(4):  # every fourth row
-            shown = np.clip(denoised[rows][k::4], 0.0, 1.0)
-            mean = np.rint(shown * np.float32(_MEANS - 1)).astype(np.intp)
-            count = len(shown)
-            own = third.ravel().take(mean * _LEVELS + at[:count])
-            weighted = own * weight[:count]
-            found += float((weighted * residual[rows][k::4] ** 3).sum(dtype=np.float64))
-            expected += float((weighted * own).sum(dtype=np.float64))
+    for before, after, own_level in _strips(noisy, denoised, level):
+        own = _nearest(third, after, own_level)
+        weight = own / np.maximum(own_level, _LEAST) ** 6 * _can_be_shown(after, own_level)
+        found += float((weight * (before - after) ** 3).sum(dtype=np.float64))
+        expected += float((weight * own).sum(dtype=np.float64))
     skew = found / max(expected, 1e-12)
     return float(np.clip((skew - _SKEWED[0]) / (_SKEWED[1] - _SKEWED[0]), 0.0, 1.0))
 
 
-def _strips(height: int) -> Iterator[slice]:
-    return (slice(at, at + _ROWS) for at in range(0, height, _ROWS))
+def correct_tone(denoised: Float, level: Float, share: float) -> Float:
+    """Return denoised pixels with a share of the correction; what is far outside 0 to 1 stays as it is."""
+    correction, _ = _tables()
+    result = np.empty(denoised.shape, denoised.dtype)
+    for after, own_level, corrected in _strips(denoised, level, result):
+        added = np.float32(share) * _look_up(correction, after, own_level)
+        added *= _can_be_shown(after, own_level)
+        low, high = np.minimum(after, 0.0), np.maximum(after, 1.0)  # none goes beyond an end
+        corrected[...] = np.clip(after + added, low, high)
+    return result
+
+
+def _can_be_shown(pixels: Float, level: Float) -> Array:
+    """Return where pixels lie between black and white, or no further outside than noise brings them."""
+    return (pixels > -level) & (pixels < 1 + level)
+
+
+def _strips(*pictures: Float) -> Iterator[list[Float]]:
+    """Cut pictures (*spatial, channels) into the same lines: views."""
+    lines = [picture.reshape(-1, *picture.shape[-2:]) for picture in pictures]
+    for at in range(0, len(lines[0]), _ROWS):
+        yield [each[at : at + _ROWS] for each in lines]
 
 
 def _look_up(table: Float, mean: Float, level: Float) -> Float:
     """Interpolate a table of (mean, standard deviation) linearly."""
-    at = [
+    return scipy.ndimage.map_coordinates(table, _places(mean, level), order=1, mode="nearest")
+
+
+def _nearest(table: Float, mean: Float, level: Float) -> Float:
+    """Return what a table of (mean, standard deviation) has nearest."""
+    row, column = (np.rint(place).astype(np.intp) for place in _places(mean, level))
+    return table.ravel().take(row * _LEVELS + column)
+
+
+def _places(mean: Float, level: Float) -> list[Float]:
+    return [
         np.clip(mean, 0.0, 1.0) * np.float32(_MEANS - 1),
         np.minimum(level, _MOST) * np.float32((_LEVELS - 1) / _MOST),
     ]
-    return scipy.ndimage.map_coordinates(table, at, order=1, mode="nearest")
 
 
 @functools.cache

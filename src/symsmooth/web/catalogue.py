@@ -18,8 +18,8 @@ EXAMPLES = {
     "stack": "Stack of a cell, 16 bit",
 }
 ENDINGS = (
-    ".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".fits", ".fit", ".fts", ".npy",
-    ".nii", ".nii.gz", ".gz", ".mrc", ".mrcs", ".map",
+    ".png", ".jpg", ".jpeg", ".jfif", ".jpe", ".bmp", ".webp", ".tif", ".tiff", ".fits", ".fit", ".fts",
+    ".npy", ".nii", ".nii.gz", ".gz", ".mrc", ".mrcs", ".map",
     ".dng", ".3fr", ".arw", ".cr2", ".cr3", ".dcr", ".erf", ".fff", ".iiq", ".kdc", ".mef", ".mos",
     ".mrw", ".nef", ".nrw", ".orf", ".pef", ".raf", ".raw", ".rw2", ".rwl", ".sr2", ".srf", ".srw",
     ".x3f",

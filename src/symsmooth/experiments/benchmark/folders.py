@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ...io import FileError
 
-ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".npy")
+ENDINGS = (".png", ".jpg", ".jpeg", ".jfif", ".jpe", ".bmp", ".webp", ".tif", ".tiff", ".npy")
 _NOISY_FOLDER = re.compile(r"noisy|raw|avg\d+", re.IGNORECASE)
 _CLEAN_FOLDERS = ("gt", "clean")
 _NOISY_WORD = re.compile(r"(?<![a-z])(real|noisy)(?![a-z])", re.IGNORECASE)
