@@ -14,7 +14,7 @@ from skimage import data
 
 from symsmooth import fit_denoise
 from symsmooth.core.metrics import psnr
-from symsmooth.experiments.camera import Camera, photograph
+from symsmooth_repro.camera import Camera, photograph
 
 OUT = Path(__file__).parents[1] / "docs" / "images" / "before_after.jpg"
 CAMERA = Camera(gain=0.008, read=0.008, luma_blur=0.6, chroma_blur=1.2, quality=92)

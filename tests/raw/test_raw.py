@@ -9,11 +9,11 @@ from skimage import data
 import symsmooth
 from symsmooth.core.metrics import psnr
 from symsmooth.core.parallel import Pool
-from symsmooth.experiments.sensor import Sensor
 from symsmooth.noise import PoissonGaussian
 from symsmooth.raw.mosaic import XTRANS, lattice, parse_pattern, pattern_name, tiled
 from symsmooth.raw.noise import profile_noise, stabilise, undo_stabilise
 from symsmooth.raw.phases import denoise_by_phase
+from symsmooth_repro.sensor import Sensor
 
 BAYER = ("RGGB", "BGGR", "GRBG", "GBRG")
 PATTERNS = (*BAYER, "X-Trans")

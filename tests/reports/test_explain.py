@@ -139,7 +139,7 @@ def test_what_to_install_is_said_in_one_line(file: Path, monkeypatch: pytest.Mon
     result = run(file, "--out", "e.html")
     assert result.exit_code == 1
     (line,) = result.stderr.splitlines()
-    assert "pip install 'symsmooth[repro]'" in line
+    assert "pip install 'symsmooth[plots]'" in line
 
 
 # --- the figure -------------------------------------------------------------------------------
