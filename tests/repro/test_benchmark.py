@@ -20,9 +20,10 @@ from symsmooth.core.metrics import psnr
 from symsmooth.io import FileError
 from symsmooth_repro.benchmark.contestants import Contestant
 from symsmooth_repro.benchmark.folders import find_sets
+from symsmooth_repro.benchmark.measuring import Measurement, measure
 from symsmooth_repro.benchmark.peers import PEERS
 from symsmooth_repro.benchmark.trials import REAL, Noise, Scene, Trial, load, plan_trials
-from symsmooth_repro.benchmark.worker import Measurement, Worker
+from symsmooth_repro.processes import measure_all
 from symsmooth_repro.provenance import provenance
 
 from ..barriers import needs_pipes
@@ -218,14 +219,14 @@ def test_what_is_measured_is_not_measured_again(tmp_path) -> None:
 
 # It waits before the measurement after the first.
 WAITS = """
-from symsmooth_repro.benchmark import worker
-asked, measure = [], worker.Worker.measure
-def measure_or_wait(self, measurement):
+from symsmooth_repro.processes import Worker
+asked, send = [], Worker.send
+def send_or_wait(self, task):
     if asked:
         barrier()
     asked.append(True)
-    return measure(self, measurement)
-worker.Worker.measure = measure_or_wait
+    return send(self, task)
+Worker.send = send_or_wait
 """
 
 
@@ -274,15 +275,16 @@ def end_process(code: int) -> None:
 def test_a_process_that_dies_costs_one_measurement(tmp_path) -> None:
     picture(tmp_path / "a.png")
     (trial,) = plan_trials(find_sets(tmp_path)[0], [Noise("white", 10.0)], False, 1)
-    worker = Worker()
-    try:
-        assert worker.measure(Bomb()) == "its process ended with 3"  # type: ignore[arg-type]
-        found = worker.measure(Measurement(trial, Contestant("g", "gaussian"), True, 1, 1))
-        assert isinstance(found, dict), found
-        wrong = worker.measure(Measurement(trial, Contestant("x", "nonsense"), True, 1, 1))
-        assert "no method" in str(wrong)
-    finally:
-        worker.close()
+    tasks = {
+        "bomb": Bomb(),
+        "good": Measurement(trial, Contestant("g", "gaussian"), True, 1, 1),
+        "wrong": Measurement(trial, Contestant("x", "nonsense"), True, 1, 1),
+    }
+    found = dict(measure_all(measure, tasks, jobs=1))
+    assert list(found) == list(tasks)
+    assert found["bomb"] == "its process ended with 3"
+    assert isinstance(found["good"], dict), found
+    assert "no method" in str(found["wrong"])
 
 
 @pytest.mark.parametrize(

@@ -15,15 +15,16 @@ from typer.testing import CliRunner
 from symsmooth import cli
 from symsmooth.io import FileError, write_image
 from symsmooth.noise import PoissonGaussian
-from symsmooth_repro import runner
-from symsmooth_repro.benchmark import contestants, worker
+from symsmooth_repro.benchmark import contestants
 from symsmooth_repro.benchmark.contestants import Contestant
 from symsmooth_repro.benchmark.folders import find_sets
+from symsmooth_repro.benchmark.measuring import Measurement, measure
 from symsmooth_repro.benchmark.peers import PEERS, Peer
 from symsmooth_repro.benchmark.trials import Noise, Scene, Trial, load, plan_trials
-from symsmooth_repro.benchmark.worker import Measurement
 from symsmooth_repro.camera import CAMERAS, photograph, random_camera
 from symsmooth_repro.cli.reproduce import following
+from symsmooth_repro.model import Cell
+from symsmooth_repro.processes import Worker, serve
 from symsmooth_repro.runner import Run, Tally, run_cells
 from symsmooth_repro.store import Store, key_of
 
@@ -103,39 +104,27 @@ def test_a_process_measures_until_nobody_asks(tmp_path: Path) -> None:
                 raise BrokenPipeError
             answers.append(answer)
 
-    worker.serve(Connection())  # type: ignore[arg-type]
+    serve(Connection(), measure)  # type: ignore[arg-type]
     assert answers[0]["psnr"] > answers[0]["noisy_psnr"]
     assert answers[0]["shape"] == [32, 32]
     assert answers[1].startswith("ValueError: window must be odd")
     ours.close()
-    worker.serve(theirs)  # ends at once
+    serve(theirs, measure)  # ends at once
     theirs.close()
 
 
-def test_a_cell_is_measured_kept_and_answered(tmp_path: Path) -> None:
-    images, store = tiny_image_set(), Store(tmp_path)
+def test_a_cell_is_measured_and_kept(tmp_path: Path) -> None:
+    images, store, run = tiny_image_set(), Store(tmp_path), Run()
     (cell,) = observations(1)
-    ours, theirs = Pipe()
-    key = key_of(cell, images)
-    ours.send((key, cell.task, images[cell.picture], dict(cell.options)))
-    ours.send(("other", "denoise", images["man"], {"method": "nlm", "sigma": 20, "seed": 0,
-                                                   "options": {"window": 4}}))  # fmt: skip
-    answers: list[Any] = []
-
-    class Connection:
-        def recv(self) -> Any:
-            if len(answers) == 2:
-                raise EOFError
-            return theirs.recv()
-
-        def send(self, answer: Any) -> None:
-            answers.append(answer)
-
-    runner.serve(Connection(), store)  # type: ignore[arg-type]
-    assert answers[0]["psnr"] == store.load(key)["psnr"]  # type: ignore[index]
-    assert answers[1].startswith("ValueError: window must be odd")
-    assert store.load("other") is None
-    ours.close(), theirs.close()
+    options = {"method": "nlm", "sigma": 20, "seed": 0, "options": {"window": 4}}
+    wrong = Cell("denoise", "man", options)
+    run_cells(run, [cell, wrong], images, store, 2, lambda text, tally: None)
+    kept = store.load(key_of(cell, images))
+    assert kept is not None
+    assert kept["psnr"] == run.results[key_of(cell, images)]["psnr"]
+    assert store.load(key_of(wrong, images)) is None
+    (failure,) = run.failures.values()
+    assert "ValueError: window must be odd" in failure
 
 
 def test_a_worker_that_is_killed_costs_one_cell(
@@ -143,18 +132,18 @@ def test_a_worker_that_is_killed_costs_one_cell(
 ) -> None:
     """Another takes its place."""
     images, store, run = tiny_image_set(), Store(tmp_path), Run()
-    cells = observations(3)
-    start, killed = runner._start, []
+    send, killed = Worker.send, []
 
-    def start_and_kill(store: Store, workers: Any) -> Any:
-        connection = start(store, workers)
+    def send_and_kill(self: Worker, task: Any) -> Any:
+        connection = send(self, task)
         if not killed:
-            killed.append(workers[connection])
-            workers[connection].kill()
+            assert self._process is not None
+            killed.append(self._process)
+            self._process.kill()
         return connection
 
-    monkeypatch.setattr(runner, "_start", start_and_kill)
-    run_cells(run, cells, images, store, 1, lambda text, tally: None)
+    monkeypatch.setattr(Worker, "send", send_and_kill)
+    run_cells(run, observations(3), images, store, 1, lambda text, tally: None)
     assert len(run.results) == 2
     (failure,) = run.failures.values()
     assert failure.endswith("its process ended with -9")
@@ -164,16 +153,21 @@ def test_a_process_that_is_killed_while_it_waits_costs_one_measurement(tmp_path:
     picture(tmp_path / "a.png")
     (trial,) = plan_trials(find_sets(tmp_path)[0], [Noise("white", 20.0)], False, 1)
     asked = Measurement(trial, Contestant("g", "gaussian"), True, 1, 1)
-    measuring = worker.Worker()
+    worker = Worker(measure)
+
+    def answer() -> Any:
+        worker.send(asked)
+        return worker.receive()
+
     try:
-        assert isinstance(measuring.measure(asked), dict)
-        assert measuring._process is not None
-        measuring._process.kill()
-        measuring._process.join()
-        assert measuring.measure(asked) == "its process ended with -9"
-        assert isinstance(measuring.measure(asked), dict)
+        assert isinstance(answer(), dict)
+        assert worker._process is not None
+        worker._process.kill()
+        worker._process.join()
+        assert answer() == "its process ended with -9"
+        assert isinstance(answer(), dict)
     finally:
-        measuring.close()
+        worker.close()
 
 
 # --- pictures ---------------------------------------------------------------------------------

@@ -1,25 +1,20 @@
-"""Run cells in worker processes; a result is on disk before it is reported.
+"""Run cells in processes of one thread each; a result is on disk before it is reported.
 
-Each worker is a fresh process with one thread that takes a cell, measures, writes the result, and
-asks for the next.  Ctrl-C ends the workers at once: at most the cells in work are lost.
+Ctrl-C ends the processes at once: at most the cells in work are lost.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
-from typing import Any, cast
+from typing import Any
 
 from symsmooth.core.image import Array
 
 from .images import ImageSet
 from .model import Cell, Key, Plan, Result
+from .processes import measure_all
 from .store import Store, key_of
 
 _VIEW = ("side", "crop")  # options of measure.view, the rest are the task's
@@ -94,11 +89,16 @@ def run_cells(
     tally.total += len(todo)
     tally.cost += sum(cell.cost for cell in todo.values())
     report("", tally)
-    for key, result in _measure(todo, image_set, store, jobs):
-        if isinstance(result, str):
-            run.failures[key] = f"{describe(todo[key])}: {result}"
+    tasks = {
+        key: (todo[key].task, image_set[todo[key].picture], dict(todo[key].options))
+        for key in sorted(todo, key=lambda key: -todo[key].cost)  # costly ones first
+    }
+    for key, answer in measure_all(measure_task, tasks, jobs):
+        if isinstance(answer, str):
+            run.failures[key] = f"{describe(todo[key])}: {answer}"
         else:
-            run.results[key] = result
+            store.save(key, answer)
+            run.results[key] = answer
         tally.done += 1
         tally.paid += todo[key].cost
         report(describe(todo[key]), tally)
@@ -112,82 +112,12 @@ def describe(cell: Cell) -> str:
     return " ".join(str(word) for word in words)
 
 
-def _measure(
-    todo: Mapping[str, Cell], image_set: ImageSet, store: Store, jobs: int
-) -> Iterator[tuple[str, Result | str]]:
-    """Yield (key, result) as they come, costly cells first; a message instead where one failed."""
-    order = sorted(todo, key=lambda key: -todo[key].cost)
-    waiting = iter(order)
-    with _workers(min(jobs, len(order)), store) as workers:
-        busy: dict[Connection, str] = {}
-
-        def give(connection: Connection) -> None:
-            key = next(waiting, None)
-            if key is not None:
-                cell = todo[key]
-                busy[connection] = key
-                with suppress(OSError):  # the worker is gone: seen when it should answer
-                    connection.send((key, cell.task, image_set[cell.picture], dict(cell.options)))
-
-        for connection in list(workers):
-            give(connection)
-        while busy:
-            for ready in wait(list(busy)):
-                connection = cast(Connection, ready)
-                key = busy.pop(connection)
-                try:
-                    outcome = connection.recv()
-                except (EOFError, OSError):  # the worker is gone: killed, or out of memory
-                    workers[connection].join()
-                    yield key, f"its process ended with {workers.pop(connection).exitcode}"
-                    connection = _start(store, workers)
-                else:
-                    yield key, outcome
-                give(connection)
-
-
-@contextmanager
-def _workers(jobs: int, store: Store) -> Iterator[dict[Connection, BaseProcess]]:
-    """Start processes; whatever happens, end them."""
-    workers: dict[Connection, BaseProcess] = {}
-    try:
-        for _ in range(jobs):
-            _start(store, workers)
-        yield workers
-    finally:
-        for process in workers.values():
-            process.kill()
-        for process in workers.values():
-            process.join()
-
-
-def _start(store: Store, workers: dict[Connection, BaseProcess]) -> Connection:
-    context = multiprocessing.get_context("spawn")  # BLAS's threads do not survive a fork
-    ours, theirs = context.Pipe()
-    process = context.Process(target=serve, args=(theirs, store), daemon=True)
-    process.start()
-    theirs.close()
-    workers[ours] = process
-    return ours
-
-
-def serve(connection: Connection, store: Store) -> None:
-    """Measure what is asked for until nobody asks: the body of a worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+def measure_task(task: tuple[str, Array, dict[str, Any]]) -> Result:
+    """Measure one cell with one thread: what the processes do."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
-        while True:
-            try:
-                key, task, pixels, options = connection.recv()
-            except EOFError:
-                return
-            try:
-                outcome: Result | str = measure_cell(task, pixels, options)
-                store.save(key, outcome)  # type: ignore[arg-type]
-            except Exception as error:
-                outcome = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            connection.send(outcome)
+        return measure_cell(*task)
 
 
 def measure_cell(task: str, pixels: Array, options: Mapping[str, Any]) -> Result:

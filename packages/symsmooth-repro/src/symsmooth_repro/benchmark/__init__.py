@@ -4,7 +4,7 @@
 - ``trials``: one noisy picture with what it should be and the noise it has;
 - ``peers``: other people's denoisers, where they are installed;
 - ``contestants``: one call of a denoiser, ours or a peer, with its time;
-- ``worker``: the quiet process that measures, one picture after another;
+- ``measuring``: one measurement, alone in a process of its own;
 - ``model``: what is asked, what was found; ``run``: plans, resumes, collects;
 - ``tables``: Markdown, CSV and JSON.
 """

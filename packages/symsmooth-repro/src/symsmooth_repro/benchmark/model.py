@@ -8,8 +8,8 @@ from pathlib import Path
 
 from .contestants import Contestant
 from .folders import PictureSet
+from .measuring import Measurement, Result
 from .trials import Noise
-from .worker import Measurement, Result
 
 NAME = "benchmark"  # of the files that are written
 

@@ -12,15 +12,16 @@ from pathlib import Path
 
 from symsmooth.io import FileError, atomic_write
 
+from ..processes import measure_all
 from ..provenance import ROOT, provenance
 from ..runner import Tally
 from ..store import Store, code_digest
 from .folders import PictureSet, find_sets
+from .measuring import Measurement, measure
 from .model import NAME, Benchmark, Findings, Row
 from .peers import PEERS
 from .tables import to_csv, to_json, to_markdown
 from .trials import plan_trials
-from .worker import Measurement, Worker
 
 Report = Callable[[str, Tally], object]
 
@@ -65,23 +66,20 @@ def _measure(findings: Findings, plan: list[Measurement], store: Store, report: 
     todo = sum(result is None for result in known.values())
     tally = Tally(todo, float(todo), len(plan) - todo)
     report("", tally)
-    worker = Worker()
-    try:
-        for key, measurement in zip(keys, plan, strict=True):
-            result = known[key]
-            if result is None:
-                answer = worker.measure(measurement)
-                tally.done += 1
-                tally.paid += 1.0
-                report(describe(measurement), tally)
-                if isinstance(answer, str):
-                    findings.failures.append(f"{describe(measurement)}: {answer}")
-                    continue
-                store.save(key, answer)
-                result = answer
+    tasks = {key: each for key, each in zip(keys, plan, strict=True) if known[key] is None}
+    for key, answer in measure_all(measure, tasks, jobs=1):  # alone: times are taken
+        tally.done += 1
+        tally.paid += 1.0
+        if isinstance(answer, str):
+            findings.failures.append(f"{describe(tasks[key])}: {answer}")
+        else:
+            store.save(key, answer)
+            known[key] = answer
+        report(describe(tasks[key]), tally)
+    for key, measurement in zip(keys, plan, strict=True):
+        result = known[key]
+        if result is not None:
             findings.rows.append(Row(measurement, result))
-    finally:
-        worker.close()
 
 
 def describe(measurement: Measurement) -> str:
@@ -124,7 +122,7 @@ def _digest(path: Path, mtime: int, size: int) -> str:
 def _own_digest() -> str:
     """Return a short name of the code that measures."""
     here = Path(__file__).parent
-    names = ("trials.py", "peers.py", "contestants.py", "worker.py")
+    names = ("trials.py", "peers.py", "contestants.py", "measuring.py")
     files = [
         *(here / name for name in names),
         ROOT / "core" / "metrics.py",

@@ -13,8 +13,8 @@ from typing import Any
 from symsmooth.reports.tables import Row as Cells
 from symsmooth.reports.tables import Table
 
+from .measuring import Result
 from .model import Findings, Row
-from .worker import Result
 
 _HOW = """
 PSNR in dB and SSIM are means over the pictures.

@@ -1,1 +1,1 @@
-"""``symsmooth reproduce`` and ``symsmooth benchmark``, which join it by entry points ``symsmooth.commands``."""
+"""``symsmooth reproduce`` and ``symsmooth benchmark``: entry points of the group ``symsmooth.commands``."""
