@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import doctest
 import inspect
+import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,32 @@ def test_nothing_prints_below_the_command_line(module: Path) -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     ]
     assert "print" not in calls
+
+
+@cache
+def rooms() -> dict[str, set[str]]:
+    """What the map in docs/architecture.md names: words by tree and room, as in symsmooth/core."""
+    page = Path(__file__).parents[1] / "docs" / "architecture.md"
+    text = page.read_text("utf-8").split("```text\n")[1].split("```")[0]
+    found: dict[str, set[str]] = {}
+    tree = room = ""
+    for line in text.splitlines():
+        if line and not line.startswith(" "):
+            tree = line.strip("/").rpartition("/")[2]
+        elif re.match(r"  \w", line):
+            first = line.split()[0]
+            room = tree if first.endswith(".py") or first.strip("/") == tree else f"{tree}/{first}"
+        found.setdefault(room.strip("/"), set()).update(re.findall(r"\w+", line))
+    return found
+
+
+@pytest.mark.parametrize("path", ALL, ids=short)
+def test_the_map_names_every_module(path: Path) -> None:
+    if path.stem == "__init__":
+        path = path.parent
+    name = Path(short(path))
+    words = rooms().get(str(name.parent), set())
+    assert str(name) in rooms() or name.stem in words, f"docs/architecture.md does not name {name}"
 
 
 @pytest.mark.parametrize("path", ALL, ids=short)
