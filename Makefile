@@ -20,7 +20,7 @@ test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
 
 # The napari plug-in has an environment of its own: napari and Qt are one gigabyte.  They draw with OpenGL, so
-# without a display it takes Xvfb (apt-get install xvfb xauth libgl1 libegl1 libxkbcommon-x11-0 libxcb-cursor0).
+# without a display it takes Xvfb (apt-get install xvfb xauth libgl1 libegl1 libxkbcommon-x11-0 libxcb-cursor0 libxcb-icccm4 libxcb-keysyms1).
 SCREEN := $(shell command -v xvfb-run >/dev/null && echo xvfb-run -a)
 napari-test:
 	$(MAKE) VENV=.venv-napari .venv-napari/.installed-napari

@@ -169,7 +169,7 @@ def test_a_plot_without_matplotlib_says_what_to_install(
     learned: Learned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingMatplotlib, match=r"symsmooth.repro") as caught:
+    with pytest.raises(MissingMatplotlib, match=r"symsmooth.plots") as caught:
         learned.result.plot()
     assert "\n" not in str(caught.value)
 
