@@ -248,7 +248,7 @@ def test_noise_from_a_rectangle(viewer, widget, denoise, said) -> None:
     shapes.add_rectangles([shapes.world_to_data(corner) for corner in corners])
     (result,) = denoise()
     assert result.metadata["symsmooth"]["region"] == (17, 9, 39, 31)
-    assert result.metadata["symsmooth"]["noise"].startswith("coarse (correlated) noise, about 5")
+    assert result.metadata["symsmooth"]["noise"].startswith("white noise, about 5")
 
 
 def test_doubts_are_shown(viewer, widget, denoise, said) -> None:
