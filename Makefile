@@ -5,10 +5,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 NATIVE := CMakeLists.txt $(wildcard src/symsmooth/native/*)
-TOOLS := 'scikit-build-core>=0.10' 'nanobind>=2.4' 'setuptools-scm>=8.1' 'cmake>=3.21' 'ninja>=1.11'
+TOOLS := 'scikit-build-core>=0.10' 'nanobind>=2.4' 'setuptools>=77' 'setuptools-scm>=8.1' 'cmake>=3.21' 'ninja>=1.11'
 INSTALL := $(BIN)/python -m pip install --quiet --no-build-isolation --editable
+REPRO := packages/symsmooth-repro
+NAPARI := packages/napari-symsmooth
+PROJECTS := pyproject.toml $(REPRO)/pyproject.toml $(NAPARI)/pyproject.toml
 
-.PHONY: demo test napari-test slow check check-release format bench bench-compare evidence docs dist sanitize arm64 clean
+.PHONY: demo test napari-test slow check check-release format reproduce bench bench-compare evidence docs dist sanitize arm64 clean
 
 demo: $(VENV)/.installed
 	$(BIN)/symsmooth demo -o symsmooth-demo
@@ -17,13 +20,13 @@ test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term
 
 # The napari plug-in has an environment of its own: napari and Qt are one gigabyte.  They draw with OpenGL, so
-# without a display it takes Xvfb (apt-get install xvfb xauth libgl1 libegl1 libxkbcommon-x11-0 libxcb-cursor0).
+# without a display it takes Xvfb (apt-get install xvfb xauth libgl1 libegl1 libxkbcommon-x11-0 libxcb-cursor0 libxcb-icccm4 libxcb-keysyms1).
 SCREEN := $(shell command -v xvfb-run >/dev/null && echo xvfb-run -a)
 napari-test:
 	$(MAKE) VENV=.venv-napari .venv-napari/.installed-napari
 	$(SCREEN) .venv-napari/bin/python -m pytest tests/napari -W ignore::DeprecationWarning -W ignore::FutureWarning \
 	  --cov --cov-config=tests/napari/coverage.ini --cov-report=term
-	.venv-napari/bin/npe2 validate symsmooth
+	.venv-napari/bin/npe2 validate napari-symsmooth
 
 slow: $(VENV)/.installed-test
 	$(BIN)/python -m pip install --quiet ziglang # which compiles for macOS and Windows
@@ -49,16 +52,22 @@ check-release: $(VENV)/.installed-release
 	$(BIN)/python benchmarks/pages.py --check
 	@if command -v actionlint >/dev/null; then actionlint; else echo "actionlint is not installed: workflows were checked against their schema and by zizmor"; fi
 
-# What is uploaded: the sdist and the wheel that is built from it, checked and tried in a fresh environment.
+# What is uploaded: of each package the sdist and the wheel that is built from it, checked and tried in fresh
+# environments.
 dist: $(VENV)/.installed-release
 	rm -rf dist
-	$(BIN)/python -m build
+	for package in . $(REPRO) $(NAPARI); do $(BIN)/python -m build --outdir dist $$package || exit 1; done
 	$(BIN)/python -m twine check --strict dist/*
 	sh tools/try_dist.sh $(PYTHON)
 
 format: $(VENV)/.installed-test
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# The paper's tables and figures, measured again: hours, or minutes with QUICK=--quick; it goes on where it was
+# stopped.  The paper's pictures are in SYMSMOOTH_IMAGES, or others stand in.
+reproduce: $(VENV)/.installed-repro
+	$(BIN)/symsmooth reproduce $(if $(SYMSMOOTH_IMAGES),--images $(SYMSMOOTH_IMAGES)) --out reproduction $(QUICK)
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/run.py
@@ -103,27 +112,33 @@ $(VENV)/.installed: pyproject.toml $(NATIVE) | $(VENV)/.tools
 	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) .
 	@touch $@
 
-$(VENV)/.installed-test: pyproject.toml $(NATIVE) | $(VENV)/.tools
-	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) '.[test]'
+# The plug-in without what it needs: what of it can be tested without Qt is.
+$(VENV)/.installed-test: $(PROJECTS) $(NATIVE) | $(VENV)/.tools
+	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) '.[test]' --editable $(REPRO)
+	$(INSTALL) $(NAPARI) --no-deps
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-repro
+
+$(VENV)/.installed-napari: $(PROJECTS) $(NATIVE) | $(VENV)/.tools
+	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) . --editable '$(NAPARI)[test]'
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-napari: pyproject.toml $(NATIVE) | $(VENV)/.tools
-	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) '.[napari-test]'
+$(VENV)/.installed-repro: $(PROJECTS) $(NATIVE) | $(VENV)/.tools
+	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) . --editable $(REPRO)
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-bench: pyproject.toml $(NATIVE) | $(VENV)/.tools
-	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) '.[bench]'
-	@touch $@ $(VENV)/.installed
+$(VENV)/.installed-bench: $(PROJECTS) $(NATIVE) | $(VENV)/.tools
+	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) . --editable '$(REPRO)[bench]'
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-repro
 
 $(VENV)/.installed-release: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --group release
 	@touch $@
 
-$(VENV)/.installed-docs: pyproject.toml $(NATIVE) | $(VENV)/.tools
-	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) '.[docs]'
-	@touch $@ $(VENV)/.installed
+$(VENV)/.installed-docs: $(PROJECTS) $(NATIVE) | $(VENV)/.tools
+	PATH=$(abspath $(BIN)):$$PATH $(INSTALL) '.[docs]' --editable $(REPRO)
+	@touch $@ $(VENV)/.installed $(VENV)/.installed-repro
 
 clean:
 	rm -rf docs/_build docs/gallery docs/api/generated docs/api/backreferences
-	rm -rf build dist $(VENV) .venv-napari symsmooth-demo .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist packages/*/build packages/*/src/*.egg-info $(VENV) .venv-napari symsmooth-demo .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -24,7 +24,7 @@ from stored import FOLDER, load_json
 
 import symsmooth
 from symsmooth.core.metrics import psnr
-from symsmooth.experiments.provenance import provenance
+from symsmooth_repro.provenance import provenance
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Denoiser = Callable[[Array, float], Array]

@@ -19,10 +19,10 @@ from PIL import Image
 
 import symsmooth
 from symsmooth.core.metrics import psnr
-from symsmooth.experiments.provenance import provenance
-from symsmooth.experiments.sensor import Sensor
 from symsmooth.raw.mosaic import parse_pattern
 from symsmooth.raw.noise import stabilise, undo_stabilise
+from symsmooth_repro.provenance import provenance
+from symsmooth_repro.sensor import Sensor
 
 PEAKS = (20, 100, 500)
 PATTERNS = ("RGGB", "BGGR", "GRBG", "GBRG", "X-Trans")

@@ -21,7 +21,7 @@ import scipy.ndimage
 
 import symsmooth
 from symsmooth.core.metrics import psnr
-from symsmooth.experiments.provenance import provenance
+from symsmooth_repro.provenance import provenance
 
 PEAK = 100.0
 ELLIPSOIDS = (  # centre and half axes (z, y, x), of half the sides; what it adds

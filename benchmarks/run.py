@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from symsmooth.core.metrics import psnr
-from symsmooth.experiments.benchmark.peers import PEERS, Peer, installed_peers, limit_threads
-from symsmooth.experiments.provenance import provenance
+from symsmooth_repro.benchmark.peers import PEERS, Peer, installed_peers, limit_threads
+from symsmooth_repro.provenance import provenance
 
 SIGMA = 25 / 255
 FOLDER = Path(__file__).parent

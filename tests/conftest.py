@@ -17,7 +17,7 @@ from PIL import Image
 from symsmooth import _native
 
 if TYPE_CHECKING:
-    from symsmooth.experiments.model import Reproduction
+    from symsmooth_repro.model import Reproduction
 
     from .barriers import Barrier
 
@@ -116,7 +116,7 @@ def small_run() -> Reproduction:
 @pytest.fixture(scope="session")
 def small_report(small_run: Reproduction, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report on it."""
-    from symsmooth.experiments.report import REPORT, write
+    from symsmooth_repro.report import REPORT, write
 
     folder = tmp_path_factory.mktemp("report")
     write(small_run, folder)

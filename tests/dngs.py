@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import tifffile
 
-from symsmooth.experiments.sensor import BALANCE, Sensor
 from symsmooth.raw.mosaic import parse_pattern
+from symsmooth_repro.sensor import BALANCE, Sensor
 
 MATRIX = (3.2406, -1.5372, -0.4986, -0.9689, 1.8758, 0.0415, 0.0557, -0.2040, 1.0570)
 NOTE = b"maker note with \x00 bytes"

@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tifffile
+import typer
 from PIL import Image
 
 from symsmooth.cli import app
-from symsmooth.experiments.sensor import Sensor
+from symsmooth_repro.sensor import Sensor
 
 from .dngs import dng
 
@@ -50,9 +52,11 @@ class Block:
         return f"{page}:{self.line}"
 
 
-def commands() -> set[str]:
-    """The names of all commands."""
-    return {c.name or c.callback.__name__ for c in app.registered_commands if c.callback}
+def commands() -> dict[str, Any]:
+    """All commands by name, also those of symsmooth-repro."""
+    group: Any = typer.main.get_command(app)
+    found: dict[str, Any] = group.load_commands()
+    return found
 
 
 def blocks(page: Path) -> list[Block]:

@@ -103,7 +103,7 @@ def sample_nifti(stack: np.ndarray[Any, Any], packed: bool) -> bytes:
 
 def sample_dng(**options: Any) -> bytes:
     """Return a small mosaic, tiled if it is packed."""
-    from symsmooth.experiments.sensor import Sensor
+    from symsmooth_repro.sensor import Sensor
 
     dngs = importlib.import_module(f"{__package__}.dngs" if __package__ else "dngs")
     mosaic = np.random.default_rng(1).integers(900, 9000, (36, 40), dtype=np.uint16)

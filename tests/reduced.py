@@ -6,11 +6,11 @@ import dataclasses
 import json
 from typing import Any
 
-from symsmooth.experiments import find
-from symsmooth.experiments.images import CLASSICS, ImageSet, draw
-from symsmooth.experiments.model import Cell, Entry, Plan, Reproduction, Result, Setting
-from symsmooth.experiments.provenance import provenance
-from symsmooth.experiments.runner import measure_cell
+from symsmooth_repro import find
+from symsmooth_repro.images import CLASSICS, ImageSet, draw
+from symsmooth_repro.model import Cell, Entry, Plan, Reproduction, Result, Setting
+from symsmooth_repro.provenance import provenance
+from symsmooth_repro.runner import measure_cell
 
 SIDE = 28
 _known: dict[str, Result] = {}

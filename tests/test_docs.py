@@ -22,7 +22,7 @@ import typer
 import symsmooth
 import symsmooth.io
 from symsmooth import METHODS
-from symsmooth.cli import app, main
+from symsmooth.cli import main
 from symsmooth.cli.options import parse_options, split_arguments
 from symsmooth.mixture import em
 
@@ -31,6 +31,11 @@ from .conftest import Opened
 from .documents import PLAIN, PYTHON, ROOT, SHELL, Block
 
 PAGES = documents.pages()
+BESIDE = ("packages/symsmooth-repro", "packages/napari-symsmooth")
+FOLDERS = {  # what pip is told to install
+    **dict.fromkeys((".", "symsmooth"), ROOT),
+    **{name: ROOT / place for place in BESIDE for name in (place, Path(place).name)},
+}
 NOT_RUN = {  # commands whose options are checked, and that is all
     "reproduce": "measures for minutes",
     "benchmark": "measures for minutes",
@@ -134,19 +139,20 @@ def run_symsmooth(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 
 def parse(name: str, words: list[str]) -> None:
     """Check a command's options without running it."""
-    context = typer.main.get_command(app).commands[name].make_context(name, list(words))  # type: ignore[attr-defined]
+    context = documents.commands()[name].make_context(name, list(words))
     if name == "denoise":
         method = context.params["method"] or "denoise"
         parse_options(METHODS[method], split_arguments(context.params["inputs"])[1])
 
 
 def check_pip(words: list[str], _: object) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert words[0] == "install"
     for word in words[1:]:
-        extras = re.fullmatch(r"(?:\.|symsmooth)(?:\[([\w,]+)\])?", word)
-        assert extras, word
-        named = set(filter(None, (extras[1] or "").split(",")))
+        found = re.fullmatch(r"([\w./-]+)(?:\[([\w,]+)\])?", word)
+        assert found, word
+        assert found[1] in FOLDERS, word
+        project = tomllib.loads((FOLDERS[found[1]] / "pyproject.toml").read_text())["project"]
+        named = set(filter(None, (found[2] or "").split(",")))
         assert named <= set(project["optional-dependencies"]), word
 
 
@@ -184,11 +190,11 @@ RUNNERS: dict[str, Callable[[list[str], Any], None]] = {
 def test_commands_and_names_in_the_text_exist(page) -> None:
     text = page.read_text(encoding="utf-8")
     known_names = {*symsmooth.__all__, *em.__dict__}
-    group: Any = typer.main.get_command(app)
+    commands = documents.commands()
     for line in re.findall(r"`symsmooth ([a-z][^`]*)`", text):
         name, *words = shlex.split(line)
-        assert name in group.commands, f"there is no command {name}"
-        known = {flag for option in group.commands[name].params for flag in option.opts}
+        assert name in commands, f"there is no command {name}"
+        known = {flag for option in commands[name].params for flag in option.opts}
         own = {option.flag for each in METHODS.values() for option in each.options.values()}
         assert {word for word in words if word.startswith("--")} <= known | own, line
     for name in re.findall(r"`(denoise_\w+|fit_\w+|estimate_\w+)\b[^`]*`", text):
@@ -250,8 +256,7 @@ def test_the_command_line_reference_has_every_option(monkeypatch) -> None:
     import command_line
 
     text = command_line.commands()
-    group: Any = typer.main.get_command(app)
-    for name, command in group.commands.items():
+    for name, command in documents.commands().items():
         assert f"### {name}\n" in text
         for option in command.params:
             assert (

@@ -5,14 +5,25 @@ from __future__ import annotations
 import ast
 import doctest
 import inspect
+import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+import napari_symsmooth
 import symsmooth
+import symsmooth_repro
 
 ROOT = Path(symsmooth.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
+BESIDE = [Path(package.__path__[0]) for package in (symsmooth_repro, napari_symsmooth)]
+ALL = SOURCES + [path for folder in BESIDE for path in sorted(folder.rglob("*.py"))]
+
+
+def short(path: Path) -> str:
+    """The name of a module below its package's parent."""
+    return next(str(path.relative_to(f.parent)) for f in (ROOT, *BESIDE) if path.is_relative_to(f))
 
 
 def names_from_the_root(path: Path) -> set[str]:
@@ -31,7 +42,7 @@ def names_from_the_root(path: Path) -> set[str]:
     return {name for name in found if not any((ROOT / f"{name}{end}").exists() for end in homes)}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", SOURCES, ids=short)
 def test_names_come_from_where_they_are_defined(path: Path) -> None:
     """Imports through the package root are not seen by import-linter; the version alone lives there."""
     assert names_from_the_root(path) <= {"__version__"}
@@ -65,9 +76,9 @@ def test_the_examples_of_methods_hold(name: str) -> None:
     assert doctest.DocTestRunner().run(test).failed == 0
 
 
-@pytest.mark.parametrize("module", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("module", ALL, ids=short)
 def test_nothing_prints_below_the_command_line(module: Path) -> None:
-    if module.relative_to(ROOT).parts[0] in ("cli", "experiments"):
+    if module.parent.name == "cli":
         return
     calls = [
         node.func.id
@@ -77,7 +88,33 @@ def test_nothing_prints_below_the_command_line(module: Path) -> None:
     assert "print" not in calls
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+@cache
+def rooms() -> dict[str, set[str]]:
+    """What the map in docs/architecture.md names: words by tree and room, as in symsmooth/core."""
+    page = Path(__file__).parents[1] / "docs" / "architecture.md"
+    text = page.read_text("utf-8").split("```text\n")[1].split("```")[0]
+    found: dict[str, set[str]] = {}
+    tree = room = ""
+    for line in text.splitlines():
+        if line and not line.startswith(" "):
+            tree = line.strip("/").rpartition("/")[2]
+        elif re.match(r"  \w", line):
+            first = line.split()[0]
+            room = tree if first.endswith(".py") or first.strip("/") == tree else f"{tree}/{first}"
+        found.setdefault(room.strip("/"), set()).update(re.findall(r"\w+", line))
+    return found
+
+
+@pytest.mark.parametrize("path", ALL, ids=short)
+def test_the_map_names_every_module(path: Path) -> None:
+    if path.stem == "__init__":
+        path = path.parent
+    name = Path(short(path))
+    words = rooms().get(str(name.parent), set())
+    assert str(name) in rooms() or name.stem in words, f"docs/architecture.md does not name {name}"
+
+
+@pytest.mark.parametrize("path", ALL, ids=short)
 def test_no_module_is_long(path: Path) -> None:
     assert len(path.read_text("utf-8").splitlines()) <= 600
 
@@ -97,6 +134,6 @@ def long_functions(path: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", ALL, ids=short)
 def test_no_function_is_long(path: Path) -> None:
     assert long_functions(path) == []

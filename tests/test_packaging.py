@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import sys
@@ -132,3 +133,71 @@ def test_the_version_is_that_of_the_installed_package() -> None:
     assert symsmooth.__version__ == version("symsmooth")
     with pytest.raises(AttributeError, match="nonsense"):
         symsmooth.nonsense  # noqa: B018
+
+
+# --- three packages ----------------------------------------------------------------------------
+
+FOLDERS = {
+    "symsmooth": ROOT,
+    "symsmooth_repro": ROOT / "packages" / "symsmooth-repro",
+    "napari_symsmooth": ROOT / "packages" / "napari-symsmooth",
+}
+NAMES = {
+    "PIL": "pillow",
+    "skimage": "scikit-image",
+    "cv2": "opencv-python-headless",
+    "pywt": "pywavelets",
+}
+FROM_OTHERS = {"qtpy", "app-model", "numcodecs"}  # parts of napari and zarr
+NOT_DECLARED = {"torch", "xarray"}  # images of these are taken, and they are not needed for it
+
+
+def declared(project: dict[str, Any], extras: bool) -> set[str]:
+    """The names of what a package needs, or may need."""
+    lines = [*project["dependencies"]]
+    for extra in project["optional-dependencies"].values() if extras else ():
+        lines += extra
+    return {re.split(r"[\[<>=~]", line)[0].lower() for line in lines}
+
+
+def imported(package: str) -> set[str]:
+    """The names, as pip knows them, of what the modules of a package import of others."""
+    found: set[str] = set()
+    for path in (FOLDERS[package] / "src" / package).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                found.add(node.module.partition(".")[0])
+    others = found - set(sys.stdlib_module_names) - {package}
+    return {NAMES.get(name, name.replace("_", "-")).lower() for name in others}
+
+
+@pytest.mark.parametrize("package", FOLDERS)
+def test_a_package_needs_what_it_imports_and_nothing_else(package: str) -> None:
+    project = tomllib.loads((FOLDERS[package] / "pyproject.toml").read_text("utf-8"))["project"]
+    needed, used = declared(project, extras=False), imported(package)
+    assert used - FROM_OTHERS - NOT_DECLARED <= declared(project, extras=True)
+    assert needed <= used
+
+
+def test_the_packages_beside_it_agree_with_symsmooth() -> None:
+    """One licence, one version, and no dependency within other limits."""
+    limits = {re.split(r"[\[<>=~]", line)[0]: line for line in every_requirement(ROOT)}
+    for folder in list(FOLDERS.values())[1:]:
+        whole = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
+        assert (folder / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+        assert whole["project"]["requires-python"] == PROJECT["requires-python"]
+        scm = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools_scm"]
+        assert whole["tool"]["setuptools_scm"] == {"root": "../..", **scm}
+        for line in every_requirement(folder):
+            name = re.split(r"[\[<>=~]", line)[0]
+            assert limits.get(name, line) == line or name == "symsmooth", line
+        series = scm["fallback_version"].removesuffix(".dev0")
+        assert any(line.endswith(f"~={series}.dev0") for line in whole["project"]["dependencies"])
+
+
+def every_requirement(folder: Path) -> list[str]:
+    project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"].values()
+    return [*project["dependencies"], *(line for extra in extras for line in extra)]

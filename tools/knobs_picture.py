@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 from skimage import data
 
 import symsmooth
-from symsmooth.experiments.camera import CAMERAS, photograph
+from symsmooth_repro.camera import CAMERAS, photograph
 
 CROP = slice(90, 218), slice(170, 298)
 KNOBS: dict[str, dict[str, Any] | None] = {

@@ -24,8 +24,8 @@ def main() -> None:
     """Denoise a sample, half of it laid over the noisy one, and take a picture of the window."""
     viewer = napari.Viewer(show=True)
     viewer.window.resize(1180, 600)
-    viewer.open_sample("symsmooth", "photons")
-    _, widget = viewer.window.add_plugin_dock_widget("symsmooth", "Denoise")
+    viewer.open_sample("napari-symsmooth", "photons")
+    _, widget = viewer.window.add_plugin_dock_widget("napari-symsmooth", "Denoise")
     widget.with_std.value = True
     widget.denoise()
     wait(lambda: widget.run_button.enabled)

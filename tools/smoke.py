@@ -1,5 +1,7 @@
 """Try an installed symsmooth in a minute: import, an array, a PNG through the command line.
 
+Also symsmooth-repro and napari-symsmooth, where they are installed.
+
 Usage: python tools/smoke.py [--wheel].  Run it outside the sources.  Needs nothing beyond the package's
 own dependencies.  With --wheel no compiler may be needed: it is hidden from the programs that are run.
 """
@@ -28,7 +30,13 @@ def main() -> None:
     check_array(np, symsmooth)
     with tempfile.TemporaryDirectory() as folder:
         check_command(np, Image, Path(folder), version)
-    print(f"symsmooth {version} works: Python {sys.version.split()[0]}, {sys.platform}")
+    found = ["symsmooth", *filter(is_installed, ("symsmooth-repro", "napari-symsmooth"))]
+    check_reproduce("symsmooth-repro" in found)
+    if "napari-symsmooth" in found:
+        check_plugin(np)
+    assert {importlib.metadata.version(name) for name in found} == {version}
+    which = f"Python {sys.version.split()[0]}, {sys.platform}"
+    print(f"{', '.join(found)} {version}: all works, {which}")
 
 
 def check_array(np, symsmooth) -> None:  # type: ignore[no-untyped-def]
@@ -58,6 +66,42 @@ def check_command(np, image, folder: Path, version: str) -> None:  # type: ignor
     assert np.abs(result - ramp - 40).mean() < 5.0
     done = subprocess.run([*run, "methods"], capture_output=True, text=True, check=True)
     assert "nl_bayes" in done.stdout
+
+
+def is_installed(package: str) -> bool:
+    """Whether there is such a package."""
+    try:
+        importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def check_reproduce(expected: bool) -> None:
+    """Check that the commands of symsmooth-repro are there, or that what is missing is said in a line."""
+    run = [sys.executable, "-c", "from symsmooth.cli import main; main()"]
+    listed = subprocess.run([*run, "--help"], capture_output=True, text=True, check=True).stdout
+    assert ("reproduce" in listed) == ("benchmark" in listed) == expected, listed
+    words = [*run, "reproduce", "--list"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if expected:
+        assert (done.returncode, "Table IV" in done.stdout) == (0, True), done
+    else:
+        (line,) = done.stderr.splitlines()
+        assert (done.returncode, "pip install symsmooth-repro" in line) == (2, True), done
+
+
+def check_plugin(np) -> None:  # type: ignore[no-untyped-def]
+    """Check what napari is told of the plug-in, and a sample; napari itself need not be there."""
+    from importlib.resources import files
+
+    from napari_symsmooth.samples import photograph
+
+    (entry,) = importlib.metadata.entry_points(group="napari.manifest", name="napari-symsmooth")
+    package, _, manifest = entry.value.partition(":")
+    assert "name: napari-symsmooth" in files(package).joinpath(manifest).read_text("utf-8")
+    ((pixels, _, kind),) = photograph()
+    assert (pixels.dtype, kind) == (np.uint8, "image")
 
 
 if __name__ == "__main__":

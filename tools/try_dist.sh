@@ -1,6 +1,6 @@
 #!/bin/sh
 # Install each file of dist/ into a fresh environment and try it there; a wheel that is for another Python is
-# left out, and said so.  Usage: try_dist.sh [PYTHON ...]
+# left out, and said so.  Packages that need symsmooth take that of dist/.  Usage: try_dist.sh [PYTHON ...]
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
@@ -16,7 +16,7 @@ for python in "${@:-python3}"; do
       echo "  is for another Python"
       continue
     fi
-    "$work/env/bin/pip" install --quiet --disable-pip-version-check "$file"
+    "$work/env/bin/pip" install --quiet --disable-pip-version-check --find-links "$root/dist" "$file"
     (cd "$work" && "$work/env/bin/python" smoke.py $kind)
   done
 done

@@ -24,9 +24,9 @@ from pool import N_KODAK_KEPT_BACK, Pool, images_folder
 
 import symsmooth
 from symsmooth.core.image import open_image
-from symsmooth.experiments.camera import CAMERAS, photograph
 from symsmooth.noise import White, estimator, evidence, fit
 from symsmooth.noise.spectrum import coarse_shares
+from symsmooth_repro.camera import CAMERAS, photograph
 
 MARGINS = np.array([0.6, 0.8, 1.0, 1.25, 1.6, 2.2])
 SIZE = 160

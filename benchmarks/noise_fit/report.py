@@ -24,8 +24,8 @@ from PIL import Image
 from pool import N_GREY_KEPT_BACK, N_KODAK_KEPT_BACK, Pool, images_folder
 
 import symsmooth
-from symsmooth.experiments.camera import CAMERAS, photograph
 from symsmooth.noise import PoissonGaussian, White
+from symsmooth_repro.camera import CAMERAS, photograph
 
 SIGMAS, PEAKS = (2, 5, 10, 25, 50), (5, 20, 100)
 SATURATED_SCENES, PIPELINES = 40, 40

@@ -13,7 +13,7 @@ from symsmooth.cli import app
 def commands() -> str:
     """Return all commands with their arguments and options, as Markdown."""
     group: Any = typer.main.get_command(app)
-    return "\n\n".join(_command(name, group.commands[name]) for name in group.commands)
+    return "\n\n".join(_command(name, each) for name, each in group.load_commands().items())
 
 
 def methods() -> str:

@@ -15,7 +15,7 @@ from skimage import data
 
 import symsmooth
 from symsmooth.core.metrics import psnr
-from symsmooth.experiments.camera import CAMERAS, photograph
+from symsmooth_repro.camera import CAMERAS, photograph
 
 scene = data.chelsea()[:, :450] / 255.0
 noisy, clean = photograph(scene, CAMERAS["B"])

@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
+from napari_symsmooth import run as napari_run
 from symsmooth.app.job_warnings import COMMAND_LINE, JobWarning, Remedy
-from symsmooth.napari import run as napari_run
 from symsmooth.web import bridge
 
 REMEDIES = get_args(Remedy)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from symsmooth.app.noise_kinds import NOISE_KINDS, WORDS
+from symsmooth.app.noise_kinds import NOISE_KINDS
 from symsmooth.noise.resolve import NAMES
 from symsmooth.web import catalogue
 
 
 def test_the_list_is_what_methods_know() -> None:
     assert tuple(kind.name for kind in NOISE_KINDS) == NAMES
-    assert len(set(WORDS.values())) == len(NAMES)
+    assert len({kind.word for kind in NOISE_KINDS}) == len(NAMES)
     assert all(kind.about.endswith(".") for kind in NOISE_KINDS)
 
 

@@ -29,10 +29,10 @@ from symsmooth.cli.console import time_left
 from symsmooth.cli.options import parse_methods
 from symsmooth.core import blocks
 from symsmooth.core.metrics import psnr
-from symsmooth.experiments.sensor import Sensor
 from symsmooth.io import read_image, write_image
 from symsmooth.methods import METHODS
 from symsmooth.noise.tone import curve
+from symsmooth_repro.sensor import Sensor
 
 from ..dngs import dng
 from ..test_contract import assert_progress

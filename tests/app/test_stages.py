@@ -41,7 +41,7 @@ def test_the_result_line_has_words_and_verbose_says_the_rest(tmp_path) -> None:
 
 
 def test_hot_pixels_are_counted_in_words(tmp_path) -> None:
-    from symsmooth.experiments.sensor import Sensor
+    from symsmooth_repro.sensor import Sensor
 
     sensor = Sensor(100)
     mosaic, _ = sensor.expose(data.astronaut()[60:188, 120:260] / 255.0)

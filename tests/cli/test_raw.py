@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from symsmooth import cli
 from symsmooth.app.batch import plan_outputs
 from symsmooth.core.metrics import psnr
-from symsmooth.experiments.sensor import Sensor
 from symsmooth.io import read_images
+from symsmooth_repro.sensor import Sensor
 
 from ..dngs import dng
 

@@ -25,6 +25,19 @@ def test_integers_do_not_wrap_and_missing_pixels_do_not_count() -> None:
     assert psnr(holes, CLEAN) == pytest.approx(20.0)
 
 
+@pytest.mark.parametrize("shape", [(11, 11), (24, 31), (40, 20, 3)])
+def test_ssim_is_that_of_scikit_image(shape) -> None:
+    from skimage.metrics import structural_similarity
+
+    rng = np.random.default_rng(2)
+    clean = rng.uniform(0, 255, shape).cumsum(0) / shape[0]
+    noisy = clean + rng.normal(0, 20, shape)
+    settings = {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False}
+    axis = -1 if len(shape) == 3 else None
+    other = structural_similarity(noisy, clean, data_range=255, channel_axis=axis, **settings)
+    assert ssim(noisy, clean, 255) == pytest.approx(other, rel=1e-12)
+
+
 def test_equal_images() -> None:
     assert psnr(CLEAN, CLEAN) == float("inf")
     assert ssim(CLEAN, CLEAN) == pytest.approx(1.0)

@@ -13,13 +13,13 @@ import pytest
 import tifffile
 from skimage import data
 
-from symsmooth.experiments.sensor import Sensor
 from symsmooth.io import FileError, ImageFile, read_images, write_images
 from symsmooth.io.base import OpenFile
 from symsmooth.io.dng import RawInfo
 from symsmooth.io.formats import detect_format
 from symsmooth.io.ifd import append_directory, put_value
 from symsmooth.raw.mosaic import parse_pattern
+from symsmooth_repro.sensor import Sensor
 
 from ..dngs import NOTE, PREVIEW, dng
 

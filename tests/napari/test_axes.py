@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from symsmooth.napari.axes import guess_roles, letters_of
+from napari_symsmooth.axes import guess_roles, letters_of
 
 
 @pytest.mark.parametrize(

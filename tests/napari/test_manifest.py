@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from symsmooth.napari.commands import add_to_context_menu
+from napari_symsmooth.commands import add_to_context_menu
 
 pytest.importorskip("napari", reason="napari is not installed: make napari-test")
 pytest.importorskip("pytestqt", reason="pytest-qt is not installed: make napari-test")
@@ -15,7 +15,7 @@ CONTEXT_MENU = "napari/layers/context"
 
 
 def test_the_manifest_is_valid_and_all_it_names_is_there() -> None:
-    manifest = npe2.PluginManifest.from_distribution("symsmooth")
+    manifest = npe2.PluginManifest.from_distribution("napari-symsmooth")
     manifest.validate_imports()
     named = {command.id for command in manifest.contributions.commands}
     assert {widget.command for widget in manifest.contributions.widgets} <= named
@@ -25,14 +25,14 @@ def test_the_manifest_is_valid_and_all_it_names_is_there() -> None:
 @pytest.mark.parametrize("key", ["photons", "photograph", "colour", "volume"])
 def test_samples_are_opened(make_napari_viewer, key) -> None:
     viewer = make_napari_viewer()
-    (layer,) = viewer.open_sample("symsmooth", key)
+    (layer,) = viewer.open_sample("napari-symsmooth", key)
     assert layer.ndim == (3 if key == "volume" else 2)
     if key in ("photons", "volume"):
         assert {str(unit) for unit in layer.units} == {"micrometer"}
 
 
 def test_the_command_denoises_the_selected_layer(make_napari_viewer, qtbot, monkeypatch) -> None:
-    from symsmooth.napari.commands import denoise_selected_layer
+    from napari_symsmooth.commands import denoise_selected_layer
 
     heard: list[str] = []
     monkeypatch.setattr("napari.utils.notifications.show_warning", heard.append)
@@ -57,9 +57,9 @@ def test_the_command_is_in_the_menus(make_napari_viewer, mock_app_model) -> None
         items = app.menus.get_menu(menu)
         return [item.command.id for item in items if hasattr(item, "command")]
 
-    assert "symsmooth.denoise_layer" in commands("napari/layers/filter")
+    assert "napari-symsmooth.denoise_layer" in commands("napari/layers/filter")
     dispose = add_to_context_menu(app)
     add_to_context_menu(app)
-    assert commands(CONTEXT_MENU).count("symsmooth.denoise_layer") == 1
+    assert commands(CONTEXT_MENU).count("napari-symsmooth.denoise_layer") == 1
     dispose()
-    assert "symsmooth.denoise_layer" not in commands(CONTEXT_MENU)
+    assert "napari-symsmooth.denoise_layer" not in commands(CONTEXT_MENU)

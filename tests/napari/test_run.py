@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 import symsmooth
-from symsmooth.app.noise_kinds import NOISE_KINDS
-from symsmooth.app.noise_report import describe, find_warnings
-from symsmooth.napari import samples
-from symsmooth.napari.layers import Source
-from symsmooth.napari.run import (
+from napari_symsmooth import samples
+from napari_symsmooth.layers import Source
+from napari_symsmooth.run import (
     _REMEDIES,
     NoiseChoice,
     Settings,
@@ -22,6 +20,8 @@ from symsmooth.napari.run import (
     find_noise,
     run,
 )
+from symsmooth.app.noise_kinds import NOISE_KINDS
+from symsmooth.app.noise_report import describe, find_warnings
 from symsmooth.noise import White, estimate_noise
 
 FAST = {"quality": "preview", "rng": 0}
@@ -186,7 +186,7 @@ def test_samples_are_noisy_pictures(make) -> None:
 
 def test_napari_is_imported_by_nobody_else() -> None:
     code = (
-        "import sys, symsmooth, symsmooth.napari, symsmooth.napari.commands, symsmooth.napari.samples;"
+        "import sys, symsmooth, napari_symsmooth, napari_symsmooth.commands, napari_symsmooth.samples;"
         "print([m for m in ('napari', 'magicgui', 'qtpy', 'app_model', 'scipy') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

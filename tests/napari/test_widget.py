@@ -29,7 +29,7 @@ def viewer(make_napari_viewer):
 
 @pytest.fixture
 def widget(viewer):
-    _, widget = viewer.window.add_plugin_dock_widget("symsmooth", "Denoise")
+    _, widget = viewer.window.add_plugin_dock_widget("napari-symsmooth", "Denoise")
     widget.quality.value = "preview"
     return widget
 
@@ -38,7 +38,7 @@ def widget(viewer):
 def said(monkeypatch) -> list[str]:
     """What napari was told to say."""
     heard: list[str] = []
-    monkeypatch.setattr("symsmooth.napari.widget.show_warning", heard.append)
+    monkeypatch.setattr("napari_symsmooth.widget.show_warning", heard.append)
     return heard
 
 
@@ -150,7 +150,7 @@ def test_axes_can_be_chosen(viewer, widget, denoise, noisy) -> None:
 
 def test_what_is_seen_of_a_layer() -> None:
     """Its visible corners, all of it if nothing was drawn; the middle 512 pixels a side at most."""
-    from symsmooth.napari.layers import visible_box
+    from napari_symsmooth.layers import visible_box
 
     layer = napari.layers.Image(np.zeros((9, 3, 600, 700)))
     roles = ("volume", "one by one", "plane", "plane")
@@ -163,7 +163,7 @@ def test_what_is_seen_of_a_layer() -> None:
 
 
 def test_what_is_seen_of_a_pyramid_is_in_full_resolution() -> None:
-    from symsmooth.napari.layers import visible_box
+    from napari_symsmooth.layers import visible_box
 
     layer = napari.layers.Image([np.zeros((400, 400)), np.zeros((200, 200))], multiscale=True)
     layer.data_level = 1
@@ -173,7 +173,7 @@ def test_what_is_seen_of_a_pyramid_is_in_full_resolution() -> None:
 
 
 def test_a_preview_covers_what_is_seen(viewer, widget, finish, noisy, monkeypatch) -> None:
-    from symsmooth.napari import widget as module
+    from napari_symsmooth import widget as module
 
     seen = slice(1, 2), slice(10, 50), slice(20, 60)
     monkeypatch.setattr(module, "visible_box", lambda *_: seen)
@@ -202,7 +202,7 @@ def test_a_preview_of_a_volume_is_the_slice_that_is_seen(viewer, widget, finish,
 
 def test_a_run_is_cancelled(viewer, widget, qtbot, monkeypatch, noisy) -> None:
     """The run waits until it was told to end, then goes on: it must end by itself."""
-    from symsmooth.napari import widget as module
+    from napari_symsmooth import widget as module
 
     started, original = threading.Event(), module.run
 
@@ -248,7 +248,7 @@ def test_noise_from_a_rectangle(viewer, widget, denoise, said) -> None:
     shapes.add_rectangles([shapes.world_to_data(corner) for corner in corners])
     (result,) = denoise()
     assert result.metadata["symsmooth"]["region"] == (17, 9, 39, 31)
-    assert result.metadata["symsmooth"]["noise"].startswith("coarse (correlated) noise, about 5")
+    assert result.metadata["symsmooth"]["noise"].startswith("white noise, about 5")
 
 
 def test_doubts_are_shown(viewer, widget, denoise, said) -> None:

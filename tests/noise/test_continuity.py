@@ -9,7 +9,7 @@ from skimage import data
 
 from symsmooth import denoise
 from symsmooth.core.metrics import psnr
-from symsmooth.experiments.camera import CAMERAS, photograph
+from symsmooth_repro.camera import CAMERAS, photograph
 
 GREY = data.camera()[100:356, 100:356].astype(np.float32)
 COLOUR = data.astronaut()[:256, 128:384] / 255.0

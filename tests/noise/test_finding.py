@@ -10,9 +10,9 @@ from skimage import data
 
 from symsmooth import denoise, estimate_noise
 from symsmooth.core.metrics import psnr
-from symsmooth.experiments.camera import CAMERAS, photograph
 from symsmooth.noise import PoissonGaussian, White
 from symsmooth.noise.model import noise_of_sample
+from symsmooth_repro.camera import CAMERAS, photograph
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ from skimage import data
 
 from symsmooth import denoise, estimate_noise
 from symsmooth.core.metrics import psnr
-from symsmooth.experiments.camera import CAMERAS, photograph
 from symsmooth.noise import PoissonGaussian, Uneven, White, add_noise
 from symsmooth.noise.levels import Curve, PlaceCurve
 from symsmooth.noise.model import NoiseModel, noise_of_sample
+from symsmooth_repro.camera import CAMERAS, photograph
 
 
 def coarse_noise(shape, seed=0) -> np.ndarray:

@@ -8,8 +8,8 @@ from skimage import data
 
 import symsmooth
 from symsmooth.core.metrics import psnr
-from symsmooth.experiments.camera import photograph, random_camera
 from symsmooth.noise.model import noise_of_sample
+from symsmooth_repro.camera import photograph, random_camera
 
 SCENES = (data.astronaut, data.coffee, data.chelsea, data.rocket)
 

@@ -250,7 +250,7 @@ def test_a_large_picture_is_down_scaled_and_a_part_is_not() -> None:
 def test_without_matplotlib_there_are_no_plots_but_a_page(monkeypatch: Any) -> None:
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     text = made(rng.normal(100, 20, (16, 16)))
-    assert "pip install &#x27;symsmooth[repro]&#x27;" in text
+    assert "pip install &#x27;symsmooth[plots]&#x27;" in text
 
 
 # --- in a browser -----------------------------------------------------------------------------

@@ -139,7 +139,7 @@ def test_what_to_install_is_said_in_one_line(file: Path, monkeypatch: pytest.Mon
     result = run(file, "--out", "e.html")
     assert result.exit_code == 1
     (line,) = result.stderr.splitlines()
-    assert "pip install 'symsmooth[repro]'" in line
+    assert "pip install 'symsmooth[plots]'" in line
 
 
 # --- the figure -------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def test_a_plot_without_matplotlib_says_what_to_install(
     learned: Learned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingMatplotlib, match=r"symsmooth.repro") as caught:
+    with pytest.raises(MissingMatplotlib, match=r"symsmooth.plots") as caught:
         learned.result.plot()
     assert "\n" not in str(caught.value)
 

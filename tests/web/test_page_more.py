@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from symsmooth import cli
-from symsmooth.experiments.sensor import Sensor
 from symsmooth.io import read_image, write_image
+from symsmooth_repro.sensor import Sensor
 
 from ..conftest import audit
 from ..dngs import dng

@@ -14,6 +14,7 @@ from ..core.metrics import psnr
 from ..core.parallel import Progress, part_of
 from ..io import write_image
 from ..methods import find_method
+from .samples import sample
 
 SIGMA = 25.0
 FILES = ("noisy.png", "nlm.png", "nlm-one-step.png", "gsf.png", "default.png", "compare.png")
@@ -72,9 +73,7 @@ def run_demo(
 
 def pictures() -> tuple[Pixels, Pixels]:
     """Return the middle of the cameraman, 256x256, clean and with noise (seed 0, clipped)."""
-    from skimage import data
-
-    clean: Pixels = data.camera()[128:384, 128:384]
+    clean: Pixels = sample("camera")[64:]
     noise = np.random.default_rng(0).normal(0.0, SIGMA, clean.shape)
     noisy = np.clip(np.rint(clean + noise), 0, 255).astype(np.uint8)
     return clean, noisy

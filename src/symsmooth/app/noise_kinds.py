@@ -32,4 +32,3 @@ NOISE_KINDS = (
         "rician", "Rician", "Magnitudes of an MR scanner: dark parts lose their false brightness."
     ),
 )
-WORDS = {kind.name: kind.word for kind in NOISE_KINDS}

@@ -1,8 +1,8 @@
 """The command line: parses, asks ``app`` for the work, shows progress and prints.
 
-``files`` (denoise, noise), ``blend``, ``pages`` (compare, explain, demo), ``methods``, ``serve``,
-``reproduce`` and ``benchmark`` hold the commands, ``arguments`` and ``options`` read their arguments,
-``console`` prints.
+``files`` (denoise, noise), ``blend``, ``pages`` (compare, explain, demo), ``methods`` and ``serve`` hold the
+commands, ``plugins`` finds those of other packages, ``arguments`` and ``options`` read their arguments, ``console``
+prints.
 At the top nothing but typer and the standard library is imported, so that ``--help`` is instant.
 """
 
@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from ..app.ending import ending_on_signals
-from .benchmark import benchmark
+from ..app.errors import UsageError
 from .blend import blend
 from .commands import TYPER_ERROR, PlainCommand, PlainGroup, describe_usage_error
 from .console import error_message, print_error, print_stopped
@@ -23,7 +23,6 @@ from .files import denoise, noise
 from .method_options import MethodCommand
 from .methods import methods
 from .pages import compare, demo, explain
-from .reproduce import reproduce
 from .serve import serve
 
 app = typer.Typer(
@@ -33,7 +32,7 @@ app = typer.Typer(
 )
 
 app.command(cls=MethodCommand, context_settings={"ignore_unknown_options": True})(denoise)
-for _command in (noise, blend, methods, demo, compare, explain, serve, reproduce, benchmark):
+for _command in (noise, blend, methods, demo, compare, explain, serve):
     app.command(cls=PlainCommand)(_command)
 
 
@@ -46,6 +45,8 @@ def main() -> None:
         code = print_stopped(error)
     except TYPER_ERROR as error:
         code = print_error(describe_usage_error(error), 2)
+    except UsageError as error:
+        code = print_error(str(error), 2)
     except BrokenPipeError:  # as in `symsmooth methods | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1

@@ -9,6 +9,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from .plugins import find_command, find_plugins
+
 TYPER_ERROR: Any = typer.BadParameter.__mro__[1]  # its UsageError, wherever it lives
 
 
@@ -21,7 +23,23 @@ class PlainCommand(TyperCommand):
 
 
 class PlainGroup(TyperGroup):
-    """The same for a command that has others."""
+    """The same for a command that has others, also such as other packages bring."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of our own commands, then those of other packages."""
+        own: list[str] = super().list_commands(ctx)
+        return own + [name for name in find_plugins() if name not in own]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; of those of other packages what is known without loading them."""
+        own = super().get_command(ctx, cmd_name)
+        return find_command(cmd_name, PlainCommand) if own is None else own
+
+    def load_commands(self) -> dict[str, Any]:
+        """Return all commands by name, those of other packages loaded."""
+        others = [name for name in find_plugins() if name not in self.commands]
+        found = {name: find_command(name, PlainCommand) for name in others}
+        return {**self.commands, **{name: each.load() for name, each in found.items() if each}}
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return its parameters."""

@@ -15,5 +15,5 @@ def require_matplotlib() -> None:
         import matplotlib  # noqa: F401
     except ImportError as error:
         raise MissingMatplotlib(
-            "plots need matplotlib, which is not installed; run: pip install 'symsmooth[repro]'"
+            "plots need matplotlib, which is not installed; run: pip install 'symsmooth[plots]'"
         ) from error

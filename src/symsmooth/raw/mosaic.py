@@ -69,12 +69,6 @@ def parse_pattern(pattern: str | ArrayLike) -> Array:
     return tile.astype(np.int64)
 
 
-def pattern_name(pattern: Array) -> str:
-    """Return a pattern in letters, rows one after the other: RGGB."""
-    rows = "/".join("".join(COLOURS[c] for c in row) for row in pattern)
-    return next((name for name, known in _NAMES.items() if known == rows), rows)
-
-
 def sites(pattern: Array) -> Iterator[tuple[int, tuple[slice, slice]]]:
     """Yield the colour of each place of the pattern, and where a mosaic has it."""
     height, width = pattern.shape

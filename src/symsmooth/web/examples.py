@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..app.samples import sample
 from ..core.image import Array
 from ..io import write_image
 
@@ -29,18 +30,16 @@ def write_example(name: str, folder: Path, clean_folder: Path) -> tuple[Path, Pa
 
 
 def _make(name: str) -> tuple[str, Array, Array]:
-    """Return a name for the file, the clean and the noisy pixels; scikit-image brings the pictures."""
-    from skimage import data
-
+    """Return a name for the file, the clean and the noisy pixels."""
     rng = np.random.default_rng(_SEED)
     if name == "photograph":
-        clean = data.camera()[64:320, 128:384]
+        clean = sample("camera")[:256]
         return "camera", clean, _rounded(clean + rng.normal(0, 25, clean.shape), np.uint8)
     if name == "colour":
-        clean = data.astronaut()[:320, 64:384]
+        clean = sample("astronaut")
         return "astronaut", clean, _rounded(clean + rng.normal(0, 20, clean.shape), np.uint8)
     if name == "photons":
-        return "moon", *_counted(40.0 * (data.moon()[96:352, 128:384] / 255.0) ** 2, rng)
+        return "galaxies", *_counted(40.0 * sample("galaxies") / 255.0, rng)
     if name == "stack":
         return "cell", *_counted(_cell(rng), rng)
     raise ValueError(f"there is no example {name!r}")

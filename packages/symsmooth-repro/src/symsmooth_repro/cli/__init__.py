@@ -1,0 +1,1 @@
+"""``symsmooth reproduce`` and ``symsmooth benchmark``: entry points of the group ``symsmooth.commands``."""
