@@ -1,8 +1,8 @@
 """The command line: parses, asks ``app`` for the work, shows progress and prints.
 
-``files`` (denoise, noise), ``blend``, ``pages`` (compare, explain, demo), ``methods`` and ``serve`` hold the
-commands, ``plugins`` finds those of other packages, ``arguments`` and ``options`` read their arguments, ``console``
-prints.
+``files`` (denoise, noise), ``blend``, ``pages`` (compare, explain, demo), ``methods`` and ``serve`` hold
+the commands, ``plugins`` finds those of other packages, ``arguments`` and ``options`` read their arguments,
+``console`` prints.
 At the top nothing but typer and the standard library is imported, so that ``--help`` is instant.
 """
 
