@@ -33,7 +33,7 @@ class MethodCommand(PlainCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse, and take the options of methods out of what the function is called with."""
         rest = super().parse_args(ctx, _with_names_after_dashes(args))
-        own = {param.name for param in super().get_params(ctx)}
+        own = {param.name for param in self.params}
         others = [name for name in ctx.params if name not in own]
         given = {name: ctx.params.pop(name) for name in others}
         ctx.meta[_GIVEN] = {_flag(name): values for name, values in given.items() if values}
