@@ -10,6 +10,7 @@ import scipy.ndimage
 from skimage import data
 
 import symsmooth
+from symsmooth.core import blocks
 from symsmooth.core.metrics import psnr
 from symsmooth.gsfw.series import BLOCK, HALO, Change, denoise_in_blocks
 
@@ -207,3 +208,44 @@ def test_noise_that_grows_over_the_series_is_followed() -> None:
     for part, sigma in ((slice(0, BLOCK), 6.0), (slice(3 * BLOCK, None), 24.0)):
         known = symsmooth.denoise(pixels[part], sigma, time_axis=0, quality="preview", rng=0)
         assert psnr(found[part], clean[part], 255.0) > psnr(known, clean[part], 255.0) - 1
+
+
+def test_large_frames_are_denoised_in_parts_that_leave_no_seam(monkeypatch) -> None:
+    """Memory is bounded: frames are cut in space too, and nobody sees where."""
+    clean = moving(6, size=96)
+    pixels = noisy(clean)
+    whole = symsmooth.denoise(pixels, SIGMA, time_axis=0, **OPTIONS)
+    monkeypatch.setattr(blocks, "SERIES_PIXELS", 6 * 48 * 48)
+    cut = symsmooth.denoise(pixels, SIGMA, time_axis=0, **OPTIONS)
+    assert np.abs(cut - whole).max() > 0
+    assert psnr(cut, clean, 255.0) > psnr(whole, clean, 255.0) - 0.1
+    steps = [np.abs(np.diff(found - clean, axis=2))[:, :, 47].mean() for found in (cut, whole)]
+    assert steps[0] < 1.1 * steps[1]
+    np.testing.assert_array_equal(
+        cut, np.stack(list(symsmooth.denoise_frames(pixels, SIGMA, **OPTIONS)))
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_large_frames_keep_masks_constants_and_lose_specks(monkeypatch, dtype) -> None:
+    clean = moving(5, size=96)
+    pixels = np.clip(np.rint(noisy(clean, 8.0)), 1, 254)
+    rng = np.random.default_rng(2)
+    dirty = rng.random(pixels.shape) < 0.01
+    pixels[dirty] = rng.choice([0.0, 255.0], dirty.sum())
+    pixels[:, :20, :20] = 60.0
+    mask = np.zeros(pixels.shape, bool)
+    mask[2:4, 40:60, 40:60] = True
+    spoiled = np.where(mask, 255.0, pixels).astype(dtype)
+    whole = symsmooth.denoise(spoiled, 8.0, time_axis=0, mask=mask, **OPTIONS)
+    monkeypatch.setattr(blocks, "SERIES_PIXELS", 5 * 48 * 48)
+    result = symsmooth.fit_denoise(pixels.astype(dtype), time_axis=0, **OPTIONS)
+    found = np.asarray(result.image, float)
+    np.testing.assert_array_equal(found[:, :20, :20], 60.0)
+    assert result.n_specks > 0.5 * dirty.sum()
+    elsewhere = np.ones(clean.shape, bool)
+    elsewhere[:, :24, :24] = False
+    assert np.abs(found - clean)[dirty & elsewhere].mean() < 10
+    filled = symsmooth.denoise(spoiled, 8.0, time_axis=0, mask=mask, **OPTIONS)
+    error = [psnr(np.asarray(each, float)[mask], clean[mask], 255.0) for each in (filled, whole)]
+    assert error[0] > error[1] - 0.5

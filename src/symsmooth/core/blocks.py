@@ -232,19 +232,23 @@ def cut_evenly(spatial: Sequence[int], halo: int, max_pixels: int) -> Grid:
 def plan_blocks(picture: Picture, halo: int) -> Grid:
     """Return how a picture in memory is cut; a piece of a larger image was cut already and stays whole.
 
-    A series is not cut in time: that was done where its frames were read.
+    A series was cut where its frames were read.
     """
     n_dims = len(picture.spatial)
     if picture.time_axis is not None:
-        n_frames, *plane = picture.spatial
-        grid = cut_evenly(plane, default_halo(2), max(SERIES_PIXELS // n_frames, 1))
-        return Grid(((0, n_frames), *grid.edges), (0, *grid.halo))
+        return Grid(tuple((0, size) for size in picture.spatial), (0,) * n_dims)
     max_pixels = BLOCK_PIXELS
     if picture.whole is not None:
         oversized = int(_OVERSIZED * (block_side(n_dims) + 2 * halo) ** n_dims)
         if np.prod(picture.spatial, dtype=float) <= oversized:
             max_pixels = oversized
     return cut_evenly(picture.spatial, halo, max_pixels)
+
+
+def cut_series(n_frames: int, plane: Sequence[int]) -> Grid:
+    """Return how so many frames (y, x) are cut: not in time, and in space so that memory is bounded."""
+    grid = cut_evenly(plane, default_halo(2), max(SERIES_PIXELS // n_frames, 1))
+    return Grid(((0, n_frames), *grid.edges), (0, *grid.halo))
 
 
 def cut_along_chunks(

@@ -171,12 +171,16 @@ class Picture:
                 "try another method or sigma, and please report the image"
             )
         dtype = self.original.dtype
-        work: Any = np.float32 if dtype in (np.float16, np.float32) else np.float64
-        change = (denoised - self.noisy).astype(work) * work(self.scale)
-        original, noisy = self.original, self.noisy.astype(work)
+        is_short = dtype.itemsize <= 2 or dtype == np.float32
+        work: Any = np.float32 if is_short else np.float64
+        original, change = self.original, (denoised - self.noisy).astype(work, copy=False)
+        change *= work(self.scale)
         if self.counted is not None:
-            change, noisy = self.counted.changes(change), self.counted.values(noisy)
+            change = self.counted.changes(change)
         if self.mask is not None:
+            noisy = self.noisy.astype(work)
+            if self.counted is not None:
+                noisy = self.counted.values(noisy)
             missing = self.mask[..., None]
             filled = noisy * work(self.scale) + work(self.offset)
             original = original.copy()  # np.where would change the order of bytes

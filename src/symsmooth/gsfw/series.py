@@ -20,13 +20,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.alike import Channels, Groups
-from ..core.image import Array, Float, Picture, open_image
+from ..core.blocks import Block, Grid, cut_series, overlap_add
+from ..core.image import Array, Float, Picture, Piece, open_image
 from ..core.parallel import Pool
 from ..noise import Noise, resolve
 from ..noise.specks import Specks, count_specks, without_specks
 from .removal import How, remove_noise
 
 BLOCK, HALO = 12, 3  # frames of a block, and on both sides of it
+_SURVEYED = 4  # frames of a block whose pictures are large: what holds for all is asked of them
+
+Frame = tuple[Array, Array | None]  # pixels (y, x, channels), and which are missing
 
 
 class Change(NamedTuple):
@@ -142,40 +146,72 @@ class Blocks:
         self.n_bounded = self.n_specks = 0
         self.n_expected = 1  # for the progress callback
 
-    def __call__(self, frames: Sequence[tuple[Array, Array | None]], number: int) -> list[Change]:
+    def __call__(self, frames: Sequence[Frame], number: int) -> list[Change]:
         """Denoise frames (y, x, channels), each with its mask, together."""
-        opened = self._open(frames)
-        picture = without_specks(opened, self._specks)
-        self.n_specks += count_specks(opened, picture)
         (own_rng,) = self._rng.spawn(1)
-        if (
-            self.noise is not None and np.ptp(picture.noisy) == 0.0
-        ):  # black frames: no noise is theirs
-            return self._changes(picture, picture.noisy, np.zeros_like(picture.noisy), len(frames))
-        groups = self._known_groups.setdefault(picture.noisy.shape[-1], picture.groups)
-        picture = replace(picture, channels=groups)
-        noise = resolve(picture, *self._asked)
+        if self.noise is not None and _are_constant(
+            frames
+        ):  # a film fades to black: no noise is there
+            nothing = np.zeros(frames[0][0].shape, np.float32)
+            return [Change(pixels, nothing, nothing) for pixels, _ in frames]
+        grid = cut_series(len(frames), frames[0][0].shape[:2])
+        is_whole = len(grid.blocks) == 1
+        survey = self._open(frames if is_whole else frames[:: -(-len(frames) // _SURVEYED)])
+        without = without_specks(survey, self._specks)
+        groups = self._known_groups.setdefault(without.noisy.shape[-1], without.groups)
+        without = replace(without, channels=groups)
+        noise = resolve(without, *self._asked)
         if self.noise is None:
             self.noise, self.groups = noise, groups
         with self._pool as pool:
             left = max(self.n_expected - number, 1)
             name = f"block {number + 1} of {self.n_expected}" if self.n_expected > 1 else ""
             with pool.part(1 / left, name):
-                found = remove_noise(picture, noise, self._how, own_rng, pool)
-        self.n_bounded += found.n_bounded
-        return self._changes(picture, found.image, found.find_std(), len(frames))
+                if is_whole:
+                    self.n_specks += count_specks(survey, without)
+                    found = remove_noise(without, noise, self._how, own_rng, pool)
+                    self.n_bounded += found.n_bounded
+                    pixels, change = without.change_of(found.image)
+                    return _by_frames(pixels, change, found.find_std(), len(frames))
+                return self._in_parts(
+                    frames, grid, replace(survey, channels=groups), noise, own_rng
+                )
 
-    @staticmethod
-    def _changes(picture: Picture, denoised: Float, std: Float, n_frames: int) -> list[Change]:
-        pixels, change = picture.change_of(denoised)
-        if n_frames == 1:
-            return [Change(pixels, change, std)]
+    def _in_parts(
+        self,
+        frames: Sequence[Frame],
+        grid: Grid,
+        survey: Picture,
+        noise: Noise,
+        rng: np.random.Generator,
+    ) -> list[Change]:
+        """Denoise parts of large frames one after the other, as pieces of what was surveyed."""
+
+        def work(block: Block, own_rng: np.random.Generator) -> tuple[Float, Float]:
+            _, y, x = block.outer
+            part = [(p[y, x], None if mask is None else mask[y, x]) for p, mask in frames]
+            opened = self._open(part, survey)
+            picture = without_specks(opened, self._specks)
+            self.n_specks += count_specks(opened, picture)
+            found = remove_noise(picture, noise, self._how, own_rng, self._pool)
+            self.n_bounded += found.n_bounded
+            _, change = picture.change_of(found.image)
+            if (
+                picture.mask is not None
+            ):  # specks were there, and their change is to be added to them
+                given = np.zeros_like(picture.mask) if opened.mask is None else opened.mask
+                speck = picture.mask & ~given
+                change[speck] -= opened.original[speck]
+            return change, found.find_std()
+
+        change, std = overlap_add(grid, work, rng, self._pool)
+        pixels = [_zero_where_missing(*frame) for frame in frames]
         return [Change(*each) for each in zip(pixels, change, std, strict=True)]
 
-    def _open(self, frames: Sequence[tuple[Array, Array | None]]) -> Picture:
-        """Open frames as a series; one frame alone is a picture."""
+    def _open(self, frames: Sequence[Frame], whole: Picture | None = None) -> Picture:
+        """Open frames as a series, or as a piece of one; one frame alone is a picture."""
         masks = [mask for _, mask in frames]
-        if len(frames) == 1:
+        if len(frames) == 1 and whole is None:
             return open_image(frames[0][0], -1, masks[0], self._channels)
         pixels = np.stack([pixels for pixels, _ in frames])
         mask = None
@@ -183,4 +219,27 @@ class Blocks:
             mask = np.stack(
                 [np.zeros(p.shape[:-1], bool) if each is None else each for p, each in frames]
             )
-        return open_image(pixels, -1, mask, self._channels, time_axis=0)
+        given: Any = pixels if whole is None else Piece(pixels, whole)
+        return open_image(given, -1, mask, self._channels, time_axis=0)
+
+
+def _are_constant(frames: Sequence[Frame]) -> bool:
+    """Whether all pixels of all frames are the same, and none is missing."""
+    first = frames[0][0].reshape(-1, frames[0][0].shape[-1])[0]
+    return all(mask is None and (pixels == first).all() for pixels, mask in frames)
+
+
+def _by_frames(pixels: Array, change: Array, std: Float, n_frames: int) -> list[Change]:
+    """Return what becomes of each frame; one alone is no series."""
+    if n_frames == 1:
+        return [Change(pixels, change, std)]
+    return [Change(*each) for each in zip(pixels, change, std, strict=True)]
+
+
+def _zero_where_missing(pixels: Array, mask: Array | None) -> Array:
+    """Return a frame whose missing pixels are 0, to which their change is added."""
+    if mask is None:
+        return pixels
+    pixels = pixels.copy()
+    pixels[mask] = 0
+    return pixels
