@@ -52,7 +52,7 @@ def test_what_is_opened_comes_back_to_the_bit(name: str) -> None:
     picture = open_image(image, -1)
     assert np.array_equal(picture.restore(picture.noisy), image)
     assert np.abs(picture.in_units(picture.noisy) - image).max() < 1.5
-    assert picture.in_axes(np.ones_like(picture.noisy)).shape == image.shape
+    assert picture.deviations(np.ones_like(picture.noisy)).shape == image.shape
 
 
 def test_colours_count_all() -> None:

@@ -60,6 +60,7 @@ class DenoiseJob:
     dtype: str = ""  # of what is written; empty: that of the file
     frame: int | None = None  # the only one of a series that is written
     lossless: bool = False  # of a video
+    was_looked_at: bool = False  # a model of noise in the options was found in this very file
 
     def __post_init__(self) -> None:
         from ..noise.resolve import check_one_noise
@@ -98,7 +99,7 @@ class DenoiseJob:
     @property
     def noise_is_given(self) -> bool:
         """Whether the level of the noise was said: by itself, or as a model."""
-        return self.sigma is not None or self.has_model
+        return self.sigma is not None or (self.has_model and not self.was_looked_at)
 
     @property
     def channels(self) -> Any:

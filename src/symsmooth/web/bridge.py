@@ -120,13 +120,19 @@ def find_noise(
         piece = flat.pieces[slice_number(image, flat, at)]
         marked = open_image(image.pixels[piece], flat.channel_axis)
         model = resolve(marked, region=job.noise_region)
-        job = replace(job, options={**job.options, "noise": model}, noise_region=None)
+        job = _with_found(job, model)
         return job, model
     found = job.find_noise(jobs.noise_estimator(image, stack, None, job.channels, job.specks))
     assert found is not None  # every method of the page removes noise
     if job.method.takes_noise and job.sigma is None:
-        job = replace(job, options={**job.options, "noise": found}, noise_region=None)
+        job = _with_found(job, found)
     return job, found
+
+
+def _with_found(job: jobs.DenoiseJob, model: Noise) -> jobs.DenoiseJob:
+    """Return a job that is told what noise was found for it."""
+    options = {**job.options, "noise": model}
+    return replace(job, options=options, noise_region=None, was_looked_at=True)
 
 
 def slice_number(image: ImageFile, flat: Stack, at: Sequence[int]) -> int:
