@@ -333,9 +333,8 @@ def test_the_question_is_asked_once_whatever_its_words(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is known by its class, so that Python's own warning is kept back."""
-    for name in ("symsmooth.noise.level", "symsmooth.noise.resolve"):
-        module = importlib.import_module(name)
-        monkeypatch.setattr(module, "question_units", lambda *given: "quite other words")
+    module = importlib.import_module("symsmooth.noise.level")
+    monkeypatch.setattr(module, "question_units", lambda *given: "quite other words")
     np.save("a.npy", half(0))
     result = run("denoise", "a.npy", "-o", "o.npy", "--method", "gaussian", "--sigma", 0.05)
     assert result.stderr == "symsmooth: warning: a.npy: quite other words\n"
