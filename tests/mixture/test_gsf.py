@@ -124,9 +124,7 @@ def test_a_pixel_beyond_all_others_is_kept_or_refused_in_words(far) -> None:
     if far <= 1e18:
         assert np.isfinite(denoise_gsf(noisy, 1.0)).all()
         return
-    with pytest.raises(
-        ValueError, match=r"times the (noise from|spread of) the others.*clip such pixels"
-    ):
+    with pytest.raises(ValueError, match="clip such pixels, or pass a mask"):
         denoise_gsf(noisy, 1.0)
     mask = noisy == far
     assert np.abs(denoise_gsf(noisy, 1.0, mask=mask)).max() < 10.0
