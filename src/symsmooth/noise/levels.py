@@ -28,6 +28,7 @@ _TABLE_END = (
 )
 _PLACE = 4.0  # pixels: deviation of the window in which the brightness of a place is measured
 _N_QUANTILES = 128  # of the noise around a clean pixel: a mean to a hundredth of its spread
+_SHARES = (np.arange(_N_QUANTILES) + 0.5) / _N_QUANTILES
 
 
 class Level(Protocol):
@@ -304,9 +305,12 @@ def _bend(x: Array, s: Array, darkest: float) -> tuple[Array, Array, Array]:
     growth = np.maximum(np.gradient(s**2, x), 0.0)
     slope = 1 / np.sqrt(s**2 + 0.375 * growth**2)
     bent = np.concatenate([[0.0], np.cumsum(np.diff(x) * (slope[1:] + slope[:-1]) / 2)])
-    above = np.maximum(x - darkest, 1e-3 * s)
-    counts = _poisson_quantiles((above / s) ** 2)
-    mean = np.interp(darkest + counts * (s**2 / above)[:, None], x, bent).mean(axis=1)
+    if np.isfinite(darkest):
+        above = np.maximum(x - darkest, 1e-3 * s)
+        noisy = darkest + _poisson_quantiles((above / s) ** 2) * (s**2 / above)[:, None]
+    else:  # nobody knows where there is no light: noise is taken as symmetric
+        noisy = x[:, None] + s[:, None] * scipy.special.ndtri(_SHARES)
+    mean = np.interp(noisy, x, bent).mean(axis=1)
     return x, bent, np.maximum.accumulate(mean + 1e-9 * np.arange(len(mean)))
 
 
@@ -316,11 +320,10 @@ def _poisson_quantiles(means: Array) -> Array:
     Of many counts those of a Gaussian, with its first correction for skewness (Cornish and Fisher), which
     are 0.05 deviations off at most; the exact search takes the longer the more there are.
     """
-    shares = (np.arange(_N_QUANTILES) + 0.5) / _N_QUANTILES
-    z = scipy.special.ndtri(shares)
+    z = scipy.special.ndtri(_SHARES)
     counts = means[:, None] + np.sqrt(means)[:, None] * z + (z**2 - 1) / 6
     few = means < _MANY_COUNTS
-    exact = scipy.special.pdtrik(shares, means[few][:, None])
+    exact = scipy.special.pdtrik(_SHARES, means[few][:, None])
     counts[few] = np.ceil(np.nan_to_num(exact))
     return counts
 
