@@ -76,7 +76,10 @@ def test_what_shows_the_same_is_found_among_others() -> None:
     pixels, clean = noisy(*planes), np.stack(planes, axis=-1)
     assert group_channels(pixels) == ((0, 2), (1, 3))
     found = denoise(pixels)
-    for pair in ([0, 2], [1, 3]):  # but for the places where clusters begin, which are drawn in turn
+    for pair in (
+        [0, 2],
+        [1, 3],
+    ):  # but for the places where clusters begin, which are drawn in turn
         alone = psnr(denoise(pixels[..., pair]), clean[..., pair], 255.0)
         assert abs(psnr(found[..., pair], clean[..., pair], 255.0) - alone) < 0.15
 
