@@ -29,7 +29,7 @@ from .filters import filters
 from .filters.filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
 from .gsfw.denoise import denoise, fit_denoise
 from .gsfw.gsfw import denoise_gsfw, fit_gsfw
-from .gsfw.removal import decide_bias
+from .gsfw.removal import decide
 from .mixture.gsf import block_halo as gsf_halo
 from .mixture.gsf import denoise_gsf, fit_gsf
 from .noise import Noise
@@ -197,9 +197,7 @@ def _registry(*methods: Method) -> Mapping[str, Method]:
 
 
 METHODS: Mapping[str, Method] = _registry(
-    Method(
-        "denoise", denoise, fit_denoise, reports_if_used=("tone", "n_specks"), decide=decide_bias
-    ),
+    Method("denoise", denoise, fit_denoise, reports_if_used=("tone", "n_specks"), decide=decide),
     Method("gaussian", denoise_gaussian, halo=filters.gaussian_halo),
     Method("bilateral", denoise_bilateral, halo=filters.bilateral_halo),
     Method("nlm", denoise_nlm, halo=filters.nlm_halo),

@@ -8,16 +8,10 @@ import pytest
 from symsmooth import METHODS
 from symsmooth.core import blocks
 from symsmooth.core.blocks import Grid, cut_along_chunks, cut_evenly, overlap_add, plan_blocks
-from symsmooth.core.image import Picture, Piece, open_image
+from symsmooth.core.image import Piece, open_image
 from symsmooth.core.parallel import Pool
 
 GRIDS = [((100, 37), 400, 3), ((30, 20, 25), 1000, 2), ((9, 9), 100, 4)]
-
-
-def picture_of(shape: tuple[int, ...], whole: Picture | None = None) -> Picture:
-    """A picture of any size that takes no memory."""
-    pixels = np.broadcast_to(np.float32(0), (*shape, 1))
-    return Picture(pixels, pixels, None, 0.0, 1.0, None, whole=whole)
 
 
 @pytest.mark.parametrize(("spatial", "most", "halo"), GRIDS)
@@ -90,7 +84,7 @@ def test_few_pixels_are_computed_twice(name, shape, most) -> None:
     """In memory, and in dask arrays and files with the usual chunks."""
     halo = METHODS[name].halo(len(shape))
     spatial = range(len(shape))
-    assert 1.0 < plan_blocks(picture_of(shape), halo).overhead <= most
+    assert 1.0 < plan_blocks(shape, halo).overhead <= most
     chunks = [64 if len(shape) == 3 else 512] * len(shape)
     assert 1.0 < cut_along_chunks(shape, chunks, spatial, halo).overhead <= most + 0.05
 
@@ -110,17 +104,14 @@ def test_few_pixels_are_computed_twice(name, shape, most) -> None:
 def test_a_block_is_never_cut_again(name, shape, chunk) -> None:
     halo = METHODS[name].halo(len(shape))
     grid = cut_along_chunks(shape, [chunk] * len(shape), range(len(shape)), halo)
-    sample = picture_of((64,) * len(shape))
     for index in grid.indices:
         outer = tuple(part.stop - part.start for part in grid.outer(index))
-        assert len(plan_blocks(picture_of(outer, sample), halo).blocks) == 1
+        assert len(plan_blocks(outer, halo, is_piece=True).blocks) == 1
 
 
 def test_a_huge_chunk_that_must_stay_whole_is_still_done_in_blocks() -> None:
-    huge = picture_of((9000, 9000), picture_of((64, 64)))
-    assert len(plan_blocks(huge, 48).blocks) == len(
-        plan_blocks(picture_of((9000, 9000)), 48).blocks
-    )
+    huge = (9000, 9000)
+    assert len(plan_blocks(huge, 48, is_piece=True).blocks) == len(plan_blocks(huge, 48).blocks)
 
 
 def test_pieces_are_pictures_of_a_whole() -> None:

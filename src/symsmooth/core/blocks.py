@@ -16,8 +16,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.fft
 
-from .image import Array, Float, Picture, add_change
+from .image import Array, Float, add_change
 from .parallel import Pool
 
 Index = tuple[int, ...]
@@ -82,8 +83,16 @@ class Block:
         total[self.outer] += self.ramp[..., np.newaxis] * part
 
 
-def cuts_at(edges: Sequence[int], halo: int) -> list[Cut]:
-    """Cut one axis at the edges.
+def _of_fast_length(part: slice, size: int) -> slice:
+    """Return a part of an axis, longer by a few pixels if a Fourier transform is faster then."""
+    length = part.stop - part.start
+    longer = min(int(scipy.fft.next_fast_len(length, real=True)), size) - length
+    after = min(longer, size - part.stop)
+    return slice(part.start - (longer - after), part.stop + after)
+
+
+def cuts_at(edges: Sequence[int], halo: int, *, fast: bool = False) -> list[Cut]:
+    """Cut one axis at the edges; parts with halo are of a ``fast`` length if that is asked for.
 
     Ramps cross over in the inner half of the overlaps.  What is nearer to the end of a halo has no
     weight: there the border is felt, which the whole picture does not have.
@@ -92,6 +101,8 @@ def cuts_at(edges: Sequence[int], halo: int) -> list[Cut]:
     cuts = []
     for low, high in itertools.pairwise(edges):
         outer = slice(max(low - halo, 0), min(high + halo, size))
+        if fast:
+            outer = _of_fast_length(outer, size)
         at = np.arange(outer.start, outer.stop) + 0.5
         rise = np.clip((at - low) / fade + 0.5, 0, 1) if low > 0 else np.ones(len(at))
         fall = np.clip((high - at) / fade + 0.5, 0, 1) if high < size else np.ones(len(at))
@@ -107,14 +118,19 @@ class Grid:
     ----------
     edges : for each axis, where parts begin, and the end of the last
     halo : for each axis, pixels around a part
+    fast : whether parts with halo are of lengths whose Fourier transforms are fast
     """
 
     edges: tuple[tuple[int, ...], ...]
     halo: tuple[int, ...]
+    fast: bool = False
 
     @cached_property
     def _cuts(self) -> list[list[Cut]]:
-        return [cuts_at(edges, halo) for edges, halo in zip(self.edges, self.halo, strict=True)]
+        return [
+            cuts_at(edges, halo, fast=self.fast)
+            for edges, halo in zip(self.edges, self.halo, strict=True)
+        ]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -229,20 +245,15 @@ def cut_evenly(spatial: Sequence[int], halo: int, max_pixels: int) -> Grid:
     return Grid(tuple(edges), (halo,) * len(spatial))
 
 
-def plan_blocks(picture: Picture, halo: int) -> Grid:
-    """Return how a picture in memory is cut; a piece of a larger image was cut already and stays whole.
-
-    A series was cut where its frames were read.
-    """
-    n_dims = len(picture.spatial)
-    if picture.time_axis is not None:
-        return Grid(tuple((0, size) for size in picture.spatial), (0,) * n_dims)
+def plan_blocks(spatial: Sequence[int], halo: int, *, is_piece: bool = False) -> Grid:
+    """Return how a picture in memory is cut; a piece of a larger image was cut already and stays whole."""
+    n_dims = len(spatial)
     max_pixels = BLOCK_PIXELS
-    if picture.whole is not None:
+    if is_piece:
         oversized = int(_OVERSIZED * (block_side(n_dims) + 2 * halo) ** n_dims)
-        if np.prod(picture.spatial, dtype=float) <= oversized:
+        if np.prod(spatial, dtype=float) <= oversized:
             max_pixels = oversized
-    return cut_evenly(picture.spatial, halo, max_pixels)
+    return cut_evenly(spatial, halo, max_pixels)
 
 
 def cut_series(n_frames: int, plane: Sequence[int]) -> Grid:

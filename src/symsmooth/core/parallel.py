@@ -12,7 +12,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import lru_cache
 from types import TracebackType
@@ -20,6 +20,10 @@ from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+# Large pieces of work that are done at a time, at most: each takes memory.
+_MOST_TOGETHER = 4
+_REPORT_EVERY = 0.1  # seconds, while such a piece is waited for
 
 Progress = Callable[[float, str], object]  # how much of all is done, 0 to 1, and what is being done
 
@@ -238,6 +242,46 @@ class Pool:
         for done, pair in enumerate(results, start=1):
             yield pair
             self._report(min(start + (end - start) * done / len(items), end), stage)
+
+    def side_by_side(
+        self, work: Callable[[Item, Pool], Result], items: Sequence[Item], name: str
+    ) -> Iterator[tuple[Item, Result]]:
+        """Yield (item, work(item, pool)) in the order of items; several are worked on at a time.
+
+        For pieces of work that are large, and do much between their maps.  Each has a pool of its own, and
+        this thread reports what all of them have done.
+        """
+        n_together = min(self.workers, len(items), _MOST_TOGETHER)
+        if n_together <= 1:
+            for item in self.parts(items, name):
+                yield item, work(item, self)
+            return
+        stop, done = threading.Event(), [0.0] * len(items)
+        start, end = self._done, self._end
+
+        def run(number: int) -> Result:
+            def report(fraction: float, what: str) -> None:
+                done[number] = fraction
+
+            own = Pool(max(self.workers // n_together, 1), stop_when(stop, report))
+            with own:
+                return work(items[number], own)
+
+        with ThreadPoolExecutor(n_together) as threads:
+            waiting: deque[Future[Result]] = deque()
+            try:
+                for number, item in enumerate(items):
+                    while len(waiting) < n_together and number + len(waiting) < len(items):
+                        waiting.append(threads.submit(run, number + len(waiting)))
+                    first = waiting.popleft()
+                    while not wait([first], _REPORT_EVERY).done:
+                        share = sum(done) / len(items)
+                        self._report(start + (end - start) * share, f"{name}s")
+                    yield item, first.result()
+            finally:
+                stop.set()
+                for future in waiting:
+                    future.cancel()
 
     @staticmethod
     def _serial(

@@ -33,7 +33,7 @@ def may_be_biased(picture: Picture, tone: Tone) -> bool:
 
 
 def remove_bias(
-    picture: Picture, denoised: Float, tone: Tone, level_at_end: float
+    picture: Picture, denoised: Float, tone: Tone, level_at_end: float, known: Bias | None = None
 ) -> tuple[Float, Bias]:
     """Remove bias from denoised pixels, and say what was found.
 
@@ -45,9 +45,9 @@ def remove_bias(
         As for :func:`symsmooth.denoise`.
     level_at_end : float
         Of the noise before it was cut off; 0 if that is not known.
+    known : Bias or None
+        Of the picture that this is a piece of.
     """
-    known = None if picture.whole is None else picture.whole.decided or Bias()
-    assert known is None or isinstance(known, Bias)
     if picture.time_axis is None:  # shadows of frames that are corrected one by one would flicker
         denoised, found = _without_tone_bias(picture, denoised, tone, known)
         if found.tone > 0.0:

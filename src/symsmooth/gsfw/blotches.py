@@ -8,8 +8,6 @@ finer, and its shading is not noise.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from ..core.channels import mix
@@ -17,6 +15,7 @@ from ..core.image import Float, Picture
 from ..core.multiscale import double, halve
 from ..core.parallel import Pool
 from ..noise import Noise
+from .observation import Observation, Scene
 from .presets import Preset
 from .stages import run_gsfw
 
@@ -34,32 +33,47 @@ def remove_blotches(
     preset: Preset,
     rng: np.random.Generator,
     pool: Pool,
+    scene: Scene | None = None,
 ) -> Float:
-    """Return denoised pixels whose colours have no blotches; flat pictures in colour only."""
+    """Return denoised pixels whose colours have no blotches; flat pictures in colour only.
+
+    ``scene`` is what :func:`blotch_scene` says of the picture that this is a piece of.
+    """
     coarse = noise.coarse_levels()
     if coarse is None or picture.noisy.shape[-1] != 3 or len(picture.spatial) != 2:
         return denoised
     if min(picture.spatial) < _SMALLEST:
         return denoised
     levels, transform = coarse
-    level = (strength * _LEFT_OVER / 4 * levels).astype(np.float32)
-    small = _quartered(replace(picture, noisy=denoised), transform, level)
-    found = run_gsfw(small, 1.0, preset, rng, pool)
-    change = (found.image - small.noisy) * level
+    level = (_LEFT_OVER / 4 * levels).astype(np.float32)
+    small = _quartered(denoised, transform, level)
+    mask = picture.mask
+    if mask is not None:
+        mask = _quarter(mask[..., np.newaxis].astype(np.float32))[..., 0] > 0.5
+    observed = None if mask is None else (~mask).astype(np.float32)
+    scene = scene or Scene.of(small)
+    is_piece = picture.whole is not None
+    observation = Observation(small, observed, strength, scene, is_piece=is_piece)
+    found = run_gsfw(observation, preset, rng, pool)
+    change = (found.image - small) * level
     change[..., 0] = 0.0
     half = tuple(-(-size // 2) for size in picture.spatial)
     full = double(double(change, half), picture.spatial)
     return denoised + mix(full, transform.T)
 
 
-def _quartered(picture: Picture, transform: Float, level: Float) -> Picture:
-    """Return the picture at a quarter of its size, channels transformed and of noise level 1."""
-    whole = picture.whole and _quartered(picture.whole, transform, level)
-    mask = picture.mask
-    if mask is not None:
-        mask = _quarter(mask[..., np.newaxis].astype(np.float32))[..., 0] > 0.5
-    small = mix(_quarter(picture.noisy), transform) / level
-    return replace(picture, noisy=small.astype(np.float32), mask=mask, whole=whole)
+def blotch_scene(sample: Picture, noise: Noise) -> Scene | None:
+    """Return the scene in which blotches are removed, from a sample of a picture; None if it has none."""
+    coarse = noise.coarse_levels()
+    if coarse is None or sample.noisy.shape[-1] != 3:
+        return None
+    levels, transform = coarse
+    return Scene.of(_quartered(sample.noisy, transform, _LEFT_OVER / 4 * levels))
+
+
+def _quartered(pixels: Float, transform: Float, level: Float) -> Float:
+    """Return pixels at a quarter of their size, channels transformed and of noise level 1."""
+    return (mix(_quarter(pixels), transform) / level).astype(np.float32)
 
 
 def _quarter(image: Float) -> Float:

@@ -11,7 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.alike import Channels, Groups
-from ..core.image import Array, ChannelAxis, Float, Picture, add_change, open_image
+from ..core.image import (
+    Array,
+    ChannelAxis,
+    Float,
+    Input,
+    Picture,
+    add_change,
+    check_image,
+    open_image,
+)
 from ..core.lazy import dask_aware
 from ..core.options import check_one_of, check_share, make_rng, split_strength
 from ..core.parallel import Pool, Progress
@@ -19,6 +28,7 @@ from ..noise import Noise, resolve
 from ..noise.resolve import NoiseName
 from ..noise.specks import Specks, count_specks, without_specks
 from .bias import Tone
+from .pieces import SURVEY_TIME, Survey, denoise_in_pieces, is_large, survey_picture
 from .presets import PRESETS, Quality
 from .removal import How, remove_noise
 from .series import Blocks, denoise_in_blocks, n_blocks
@@ -209,12 +219,19 @@ def fit_denoise(
     check_one_of("tone", tone, ("auto", "srgb", "linear"))
     check_one_of("quality", quality, tuple(PRESETS))
     how = How(quality, *split_strength(strength, chroma_strength), grain, tone)
-    opened = open_image(image, channel_axis, mask, channels, time_axis)
-    if opened.time_axis is not None:
+    given = check_image(image, channel_axis, mask, time_axis)
+    if given.time_axis is not None:
         _check_for_series(tone, sigma)
         return _fit_series(
-            opened, sigma, noise, how, specks, make_rng(rng), Pool(workers, progress)
+            given.open(channels), sigma, noise, how, specks, make_rng(rng), Pool(workers, progress)
         )
+    if is_large(given):
+        with Pool(workers, progress) as pool:
+            with pool.part(SURVEY_TIME, "survey"):
+                survey = survey_picture(given, sigma, noise, how, specks, channels, pool)
+            if survey is not None:
+                return _fit_large(given, survey, how, specks, make_rng(rng), pool)
+    opened = given.open(channels)
     picture = without_specks(opened, specks)
     picture = replace(picture, channels=picture.groups)  # once: it holds for pixels as they came
     found_noise = resolve(picture, sigma, noise)
@@ -223,6 +240,17 @@ def fit_denoise(
     return DenoiseResult(
         picture.restore(found.image), found_noise, found.bias.tone, found.n_bounded, picture.groups,
         count_specks(opened, picture), found.find_std,
+    )  # fmt: skip
+
+
+def _fit_large(
+    image: Input, survey: Survey, how: How, specks: Specks, rng: np.random.Generator, pool: Pool
+) -> DenoiseResult:
+    """Denoise a large picture in pieces."""
+    found = denoise_in_pieces(image, survey, how, specks, rng, pool)
+    tone = getattr(survey.sample.decided, "tone", 0.0)
+    return DenoiseResult(
+        found.image, survey.noise, tone, found.n_bounded, survey.groups, found.n_specks, found.find_std
     )  # fmt: skip
 
 

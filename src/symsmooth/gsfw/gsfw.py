@@ -25,6 +25,7 @@ from ..core.parallel import Pool, Progress
 from ..core.signatures import parameters_of
 from ..mixture.em import GaussianMixture
 from ..noise import resolve_sigma
+from .observation import Observation
 from .presets import PRESETS, Quality
 from .stages import run_gsfw
 
@@ -79,9 +80,8 @@ def fit_gsfw(
     check_one_of("quality", quality, tuple(PRESETS))
     picture = open_image(image, channel_axis, mask)
     sigma = resolve_sigma(picture, sigma)
-    found = run_gsfw(
-        picture, sigma, PRESETS[quality], make_rng(rng), Pool(workers, progress), keep_pilots=True
-    )
+    observation, pool = Observation.of_picture(picture, sigma), Pool(workers, progress)
+    found = run_gsfw(observation, PRESETS[quality], make_rng(rng), pool, keep_pilots=True)
     return GSFWResult(
         image=picture.restore(found.image),
         pilots=tuple(picture.in_units(pilot) for pilot in found.pilots),

@@ -1,4 +1,4 @@
-"""What the stages of GSF-W are given: pixels with white noise, and what is known of both."""
+"""What GSF-W is given: pixels with white noise, and the scene that they are, or are a part of."""
 
 from __future__ import annotations
 
@@ -8,11 +8,52 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.ndimage
 
+from ..core.alike import Groups
 from ..core.blocks import Box
-from ..core.channels import mix
-from ..core.image import Float
+from ..core.channels import covariance, mix, transform_for
+from ..core.image import Array, Float, Picture
 from ..core.multiscale import halve
-from ..noise import contrast
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What choices that hold for a whole picture are made from; its pieces have it from a sample.
+
+    Attributes
+    ----------
+    variance : float64 ndarray (channels,)
+    covariance : float64 ndarray (channels, channels) or None
+        None where no group of channels needs it.
+    groups : tuple of tuple of int
+        The channels that are denoised together.
+    """
+
+    variance: Array
+    covariance: Array | None
+    groups: Groups
+
+    @classmethod
+    def of(cls, pixels: Float, groups: Groups | None = None) -> Scene:
+        """Look at pixels (*spatial, channels); all channels are one group if nothing else is said."""
+        n_channels = pixels.shape[-1]
+        groups = groups or (tuple(range(n_channels)),)
+        variance = np.var(pixels.reshape(-1, n_channels), axis=0, dtype=np.float64)
+        is_asked = any(len(group) not in (1, 3) for group in groups)
+        return cls(variance, covariance(pixels) if is_asked else None, groups)
+
+    def only(self, group: tuple[int, ...]) -> Scene:
+        """Return the scene of some channels, one group."""
+        chosen = list(group)
+        own = None if self.covariance is None else self.covariance[np.ix_(chosen, chosen)]
+        return Scene(self.variance[chosen], own, (tuple(range(len(group))),))
+
+    def contrast(self, sigma: float) -> float:
+        """Return the spread of the clean picture in units of the noise: see :func:`noise.contrast`."""
+        return float(np.sqrt(max(float(self.variance.mean()) / sigma**2 - 1.0, 1e-4)))
+
+    def decorrelating(self, sigma: float) -> Float:
+        """Return the orthonormal transform (channels, channels) that gathers it in few channels."""
+        return transform_for(len(self.variance), self.covariance, sigma)
 
 
 @dataclass(frozen=True)
@@ -27,17 +68,36 @@ class Observation:
         half size; None if no pixel is missing.
     sigma : float
         Standard deviation of the noise.
-    contrast : float
-        Spread of the whole clean picture in units of the noise.
+    scene : Scene
     is_series : bool
         Whether the first axis is time.
+    is_piece : bool
+        Whether it was cut from a larger picture.
     """
 
     pixels: Float
     observed: Float | None
     sigma: float
-    contrast: float
+    scene: Scene
     is_series: bool = False
+    is_piece: bool = False
+
+    @classmethod
+    def of(cls, pixels: Float, sigma: float, mask: Array | None = None) -> Observation:
+        """Return what is no piece of anything: (*spatial, channels), and where a pixel is missing."""
+        observed = None if mask is None else (~mask).astype(np.float32)
+        return cls(pixels, observed, sigma, Scene.of(pixels))
+
+    @classmethod
+    def of_picture(
+        cls, picture: Picture, sigma: float, pixels: Float | None = None, scene: Scene | None = None
+    ) -> Observation:
+        """Return a picture as it was observed, or with other pixels: those whose noise is white."""
+        pixels = picture.noisy if pixels is None else pixels
+        observed = None if picture.mask is None else picture.observed
+        scene = scene or Scene.of(pixels, picture.groups)
+        is_series, is_piece = picture.time_axis is not None, picture.whole is not None
+        return cls(pixels, observed, sigma, scene, is_series, is_piece)
 
     @property
     def spatial(self) -> tuple[int, ...]:
@@ -48,6 +108,16 @@ class Observation:
     def n_channels(self) -> int:
         """Number of channels."""
         return self.pixels.shape[-1]
+
+    @property
+    def contrast(self) -> float:
+        """Spread of the whole clean picture in units of the noise."""
+        return self.scene.contrast(self.sigma)
+
+    def only(self, group: tuple[int, ...]) -> Observation:
+        """Return the observation of some channels, one group."""
+        pixels = np.ascontiguousarray(self.pixels[..., list(group)])
+        return replace(self, pixels=pixels, scene=self.scene.only(group))
 
     def part(self, box: Box) -> Observation:
         """Return what lies in a box."""
@@ -71,7 +141,7 @@ class Observation:
         pixels = halve(self.pixels)
         observed = None if self.observed is None else halve(self.observed[..., np.newaxis])[..., 0]
         sigma = self.sigma * 0.5 ** (len(self.spatial) / 2)
-        return Observation(pixels, observed, sigma, contrast(pixels, sigma))
+        return Observation(pixels, observed, sigma, Scene.of(pixels))
 
     def fed_back(self, pilot: Float, share: float) -> Observation:
         """Return a pilot to which a share of the noise that it lost is given again."""

@@ -16,7 +16,8 @@ from ..core.parallel import Pool
 from ..noise import Noise, White
 from ..noise.level import check_level
 from .bias import Bias, Tone, may_be_biased, remove_bias
-from .blotches import remove_blotches
+from .blotches import blotch_scene, remove_blotches
+from .observation import Observation, Scene
 from .presets import Quality, for_noise
 from .stages import run_gsfw
 
@@ -51,10 +52,7 @@ def remove_noise(
     picture: Picture, noise: Noise, how: How, rng: np.random.Generator, pool: Pool
 ) -> Removed:
     """Remove noise, given in the image's units, from a picture."""
-    if noise.white_sigma is not None:
-        noise = White(check_level(picture, noise.white_sigma))
-    model = _if_any(noise.in_units(picture.offset, picture.scale), picture)
-    task = _Task(_without_constant(picture), model, how.quality, how.tone, rng)
+    task = _task(picture, noise, how, rng)
     luma, chroma = how.strength, how.chroma_strength
     if picture.noisy.shape[-1] == 1:
         chroma = luma  # grey pictures have no colour
@@ -68,21 +66,60 @@ def remove_noise(
         denoised = np.where(picture.constant[..., np.newaxis], picture.noisy, denoised)
     if how.grain > 0.0:
         denoised = denoised + np.float32(how.grain) * _removed_luminance(picture, denoised)
-    find_std = _std_later(task.picture, model, found)
+    find_std = _std_later(task.picture, task.model, found)
     n_bounded = max(found.n_bounded, other.n_bounded)
     return Removed(denoised, found.bias, n_bounded, find_std)
 
 
-def decide_bias(sample: Picture, noise: Noise, options: Mapping[str, Any]) -> Bias:
-    """Return what pieces of a picture must know of its bias, from a sample and the options of denoise."""
+def _task(picture: Picture, noise: Noise, how: How, rng: np.random.Generator) -> _Task:
+    """Return what is to be done to a picture."""
+    if noise.white_sigma is not None:
+        noise = White(check_level(picture, noise.white_sigma))
+    model = _if_any(noise.in_units(picture.offset, picture.scale), picture)
+    return _Task(_without_constant(picture), model, how.quality, how.tone, rng)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What holds for all pieces of a picture, asked of a sample of it."""
+
+    bias: Bias
+    scene: Scene  # of pixels whose noise is white
+    blotches: Scene | None
+
+    @property
+    def tone(self) -> float:
+        """How much of the correction of tone bias is used, 0 to 1."""
+        return self.bias.tone
+
+
+def decide(sample: Picture, noise: Noise, options: Mapping[str, Any]) -> Decided:
+    """Return what pieces must know, from a sample and the options of :func:`symsmooth.denoise`."""
     tone = options.get("tone", "auto")
     check_one_of("tone", tone, ("auto", "srgb", "linear"))
-    if not may_be_biased(sample, tone):
-        return Bias()
-    sample = replace(sample, channels=sample.groups)
     with Pool(options.get("workers", 1)) as pool:
-        found = remove_noise(sample, noise, replace(_TO_DECIDE, tone=tone), make_rng(0), pool)
-    return found.bias
+        return decide_for_pieces(sample, noise, tone, pool)
+
+
+def decide_for_pieces(
+    sample: Picture, noise: Noise, tone: Tone, pool: Pool, smaller: Picture | None = None
+) -> Decided:
+    """Return what pieces must know, from a sample; to see its bias a ``smaller`` one is denoised."""
+    sample = replace(sample, channels=sample.groups)
+    task = _task(sample, noise, replace(_TO_DECIDE, tone=tone), make_rng(0))
+    bias, smaller = Bias(), smaller or sample
+    if may_be_biased(smaller, tone):
+        bias = remove_noise(smaller, noise, replace(_TO_DECIDE, tone=tone), make_rng(0), pool).bias
+    scene = _scene_of(task.picture, task.model)
+    return Decided(bias, scene, blotch_scene(task.picture, task.model))
+
+
+def _scene_of(picture: Picture, model: Noise) -> Scene:
+    """Return the scene of a picture in which its noise is white."""
+    noisy = picture.noisy
+    if model.white_sigma is None:
+        noisy = model.bind(noisy).whiten(noisy)
+    return Scene.of(noisy, picture.groups)
 
 
 def _without_constant(picture: Picture) -> Picture:
@@ -94,8 +131,7 @@ def _without_constant(picture: Picture) -> Picture:
     constant = picture.constant
     if constant is None:
         return picture
-    n_channels = picture.noisy.shape[-1]
-    brightest = picture.noisy.reshape(-1, n_channels).max(axis=0)
+    brightest = np.maximum(picture.brightest, picture.scene.brightest)
     empty = constant & (picture.noisy < brightest).all(axis=-1)
     missing = empty if picture.mask is None else empty | picture.mask
     return picture if missing.all() or not empty.any() else picture.with_missing(empty)
@@ -128,27 +164,49 @@ class _Task:
         if strength == 0.0:
             return _Estimate(picture.noisy, Bias(), picture.noisy, np.zeros_like(picture.noisy), 0)
         preset = for_noise(self.quality, self.model.coarse_share)
+        own, scene = self.model.bind(picture.noisy), self._scene()
         if sigma is not None:
-            own = self.model
-            found = run_gsfw(picture, strength * sigma, preset, self.rng, pool)
+            observation = Observation.of_picture(picture, strength * sigma, scene=scene)
+            found = run_gsfw(observation, preset, self.rng, pool)
             denoised = white = found.image
         else:
-            own = self.model.bind(picture.noisy)
+            white = own.whiten(picture.noisy)
+            observation = Observation.of_picture(picture, strength, white, scene)
             with pool.part(_BEFORE_BLOTCHES):
-                found = run_gsfw(_whiten(picture, own), strength, preset, self.rng, pool)
+                found = run_gsfw(observation, preset, self.rng, pool)
             white = found.image
             denoised = own.restore(white)
             if denoised.shape[-1] == 3 and len(picture.groups) == 1:
                 denoised = self._without_blotches(denoised, strength, pool)
-        denoised, bias = remove_bias(picture, denoised, self.tone, own.level_at_end())
+        known = None
+        if picture.whole is not None:
+            decided = self._decided()
+            known = Bias() if decided is None else decided.bias
+        denoised, bias = remove_bias(picture, denoised, self.tone, own.level_at_end(), known)
         return _Estimate(denoised, bias, white, found.variance, found.n_bounded)
+
+    def _decided(self) -> Decided | None:
+        """Return what is known of the picture that this is a piece of."""
+        whole = self.picture.whole
+        known = None if whole is None else whole.decided
+        assert known is None or isinstance(known, Decided)
+        return known
+
+    def _scene(self) -> Scene | None:
+        """Return the scene that this is a piece of; None if it is none."""
+        known, whole = self._decided(), self.picture.whole
+        if known is not None:
+            return known.scene
+        return None if whole is None else _scene_of(whole, self.model)
 
     def _without_blotches(self, denoised: Float, strength: float, pool: Pool) -> Float:
         """Return denoised pixels whose colours have no blotches; frame by frame in a series."""
         preset = for_noise(self.quality, self.model.coarse_share)
         if self.picture.time_axis is None:
+            known = self._decided()
+            scene = None if known is None else known.blotches
             return remove_blotches(
-                self.picture, denoised, self.model, strength, preset, self.rng, pool
+                self.picture, denoised, self.model, strength, preset, self.rng, pool, scene
             )
         frames = [
             remove_blotches(
@@ -186,15 +244,4 @@ def _std_in_units(picture: Picture, model: Noise, white: Float, variance: Float)
 
 def _if_any(model: Noise, picture: Picture) -> Noise:
     """Return a model, or no noise where float32 pixels are rounded by more."""
-    n_channels = picture.noisy.shape[-1]
-    brightest = picture.noisy.reshape(-1, n_channels).max(axis=0)
-    return White(0.0) if model.is_negligible(brightest) else model
-
-
-def _whiten(picture: Picture, model: Noise) -> Picture:
-    """Return the picture that a model is bound to with white noise of variance 1, its whole likewise."""
-    whole = picture.whole
-    if whole is not None:
-        whole = replace(whole, channels=whole.groups)
-        whole = _whiten(whole, model.bind(whole.noisy))
-    return replace(picture, noisy=model.whiten(picture.noisy), whole=whole)
+    return White(0.0) if model.is_negligible(picture.brightest) else model

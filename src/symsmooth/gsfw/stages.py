@@ -17,14 +17,13 @@ import numpy as np
 
 from ..core.alike import Groups
 from ..core.blocks import Block, Grid, default_halo, overlap_add, plan_blocks
-from ..core.channels import decorrelate, mix
-from ..core.image import Float, Picture
+from ..core.channels import mix
+from ..core.image import Float
 from ..core.multiscale import replace_coarse
 from ..core.parallel import Pool
 from ..core.patches import whiten_inside
 from ..mixture.em import GaussianMixture, MixtureFit, fit_mixture, initial_mixture
 from ..mixture.members import Members, assign_patches
-from ..noise import contrast
 from ..noise.level import FINEST
 from .estimators import spectral, wiener
 from .observation import Observation
@@ -72,29 +71,28 @@ class Stages:
 
 
 def run_gsfw(
-    picture: Picture,
-    sigma: float,
+    observation: Observation,
     preset: Preset,
     rng: np.random.Generator,
     pool: Pool,
     *,
     keep_pilots: bool = False,
 ) -> Stages:
-    """Remove white noise from a picture: channels that show the same things together, others apart.
+    """Remove white noise: from channels that show the same things together, from others apart.
 
     Observed pixels change by at most 8 sigma.  Pilots are returned if they are to be kept.
     """
-    if sigma < FINEST:
-        return Stages((picture.noisy,), np.zeros_like(picture.noisy), (), {})
-    groups = picture.groups
+    if observation.sigma < FINEST:
+        return Stages((observation.pixels,), np.zeros_like(observation.pixels), (), {})
+    groups = observation.scene.groups
     if len(groups) == 1:
-        return _run_together(picture, sigma, preset, rng, pool, keep_pilots)
+        return _run_together(observation, preset, rng, pool, keep_pilots)
     found = []
     with pool:
         for number, group in enumerate(groups):
             with pool.part(1 / (len(groups) - number)):
-                part = picture.only(group)
-                found.append(_run_together(part, sigma, preset, rng, pool, keep_pilots))
+                part = observation.only(group)
+                found.append(_run_together(part, preset, rng, pool, keep_pilots))
     return _side_by_side(found, groups)
 
 
@@ -121,61 +119,64 @@ def _side_by_side(found: list[Stages], groups: Groups) -> Stages:
 
 
 def _run_together(
-    picture: Picture,
-    sigma: float,
+    observation: Observation,
     preset: Preset,
     rng: np.random.Generator,
     pool: Pool,
     keep_pilots: bool = False,
 ) -> Stages:
     """Remove white noise; channels are decorrelated for it and mixed again after."""
-    observed = None if picture.mask is None else picture.observed
-    scene = picture.scene.noisy
-    is_series = picture.time_axis is not None
-    observation = Observation(picture.noisy, observed, sigma, contrast(scene, sigma), is_series)
-    transform = decorrelate(scene, sigma)
-    grid = plan_blocks(picture, default_halo(len(picture.spatial)))
+    transform = observation.scene.decorrelating(observation.sigma)
+    grid = _plan(observation)
     with pool:
         found = _run_in_blocks(grid, observation, transform, preset, rng, pool, keep_pilots)
     back, scale = transform.T, np.float32(calibration(preset, observation.contrast) ** 2)
     *pilots, image = (mix(image, back) for image in found.images)
     variance = scale * mix(found.variance, back**2)
-    if is_series and len(image) >= LEAST:
-        image, variance = _with_still_parts(picture, image, variance, sigma, preset, rng, pool)
-    image, n_bounded = _bounded(image, picture, sigma)
+    if observation.is_series and len(image) >= LEAST:
+        image, variance = _with_still_parts(observation, image, variance, preset, rng, pool)
+    image, n_bounded = _bounded(image, observation)
     return replace(found, images=(*pilots, image), variance=variance, n_bounded=n_bounded)
 
 
+def _plan(observation: Observation) -> Grid:
+    """Return how it is cut into blocks; a series was cut where its frames were read."""
+    spatial = observation.spatial
+    if observation.is_series:
+        return Grid(tuple((0, size) for size in spatial), (0,) * len(spatial))
+    return plan_blocks(spatial, default_halo(len(spatial)), is_piece=observation.is_piece)
+
+
 def _with_still_parts(
-    picture: Picture,
+    observation: Observation,
     image: Float,
     variance: Float,
-    sigma: float,
     preset: Preset,
     rng: np.random.Generator,
     pool: Pool,
 ) -> tuple[Float, Float]:
     """Let all frames be the mean of them, denoised, where nothing moves."""
-    still = still_share(picture.noisy, image, variance, sigma)
-    if picture.mask is not None:
-        still[picture.mask.any(axis=0)] = 0.0
+    pixels, sigma = observation.pixels, observation.sigma
+    still = still_share(pixels, image, variance, sigma)
+    if observation.observed is not None:
+        still[(observation.observed == 0.0).any(axis=0)] = 0.0
     if not still.any():
         return image, variance
-    mean = replace(picture.frame(0), noisy=picture.noisy.mean(axis=0), mask=None, whole=None)
-    found = _run_together(mean, sigma / len(image) ** 0.5, preset, rng, pool)
+    mean = Observation.of(pixels.mean(axis=0), sigma / len(image) ** 0.5)
+    found = _run_together(mean, preset, rng, pool)
     share = still[..., np.newaxis]
     return image + share * (found.image - image), variance + share * (found.variance - variance)
 
 
-def _bounded(image: Float, picture: Picture, sigma: float) -> tuple[Float, int]:
+def _bounded(image: Float, observation: Observation) -> tuple[Float, int]:
     """Hold observed pixels within 8 sigma of what was observed; return how many it concerned."""
-    bound = np.float32(_BOUND * sigma)
-    beyond = np.abs(image - picture.noisy) > bound
-    if picture.mask is not None:
-        beyond &= ~picture.mask[..., np.newaxis]
+    pixels, bound = observation.pixels, np.float32(_BOUND * observation.sigma)
+    beyond = np.abs(image - pixels) > bound
+    if observation.observed is not None:
+        beyond &= observation.observed[..., np.newaxis] > 0.0
     if not beyond.any():
         return image, 0
-    nearest = np.clip(image, picture.noisy - bound, picture.noisy + bound)
+    nearest = np.clip(image, pixels - bound, pixels + bound)
     return np.where(beyond, nearest, image), int(beyond.any(axis=-1).sum())
 
 

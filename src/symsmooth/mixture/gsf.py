@@ -361,7 +361,9 @@ def _learn_in_blocks(
         return last.pilot, last.average
 
     halo = block_halo(len(picture.spatial), h_s=plan.h_s, patch_size=plan.patch_size)
-    pilot, average = overlap_add(plan_blocks(picture, halo), run, rng, pool)
+    pilot, average = overlap_add(
+        plan_blocks(picture.spatial, halo, is_piece=picture.whole is not None), run, rng, pool
+    )
     assert last is not None
     return replace(last, pilot=pilot, average=average, divergence=divergence)
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.ndimage
 
-from ..core.image import Array, Float, Picture
+from ..core.image import Array, Float
 from ..core.parallel import Pool
+from ..gsfw.observation import Observation
 from ..gsfw.presets import PRESETS, Quality
 from ..gsfw.stages import run_gsfw
 from .mosaic import tiled
@@ -83,8 +84,7 @@ def _denoise_planes(
     groups = _groups(tiled(pattern.astype(np.uint8), whole.shape), cell)
     planes, weights = _gather(whole, groups, cell)
     noisy = planes * np.sqrt(weights)
-    picture = Picture(noisy, noisy, None, 0.0, 1.0, -1)
-    small = run_gsfw(picture, strength, PRESETS[quality], rng, pool).image
+    small = run_gsfw(Observation.of(noisy, strength), PRESETS[quality], rng, pool).image
     small = small / np.sqrt(weights)
     full = np.empty_like(whole)
     for y, x in np.ndindex(*cell):

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from ..core.image import Array, Float, Picture, open_image
 from ..core.options import check_share, check_strength, make_rng
 from ..core.parallel import Pool, Progress
+from ..gsfw.observation import Observation
 from ..gsfw.presets import PRESETS, Quality
 from ..gsfw.stages import run_gsfw
 from ..noise import NoiseModel
@@ -302,9 +303,9 @@ def _remove_noise(
     with pool.part(_COLOUR_TIME, "colour"):
         colour = find_colour(stabilised, exposure.tile, strength, pilot, rng, pool)
     grey = (stabilised - colour)[..., np.newaxis]
-    picture = Picture(grey, grey, exposure.picture.mask, 0.0, 1.0, None)
+    observation = Observation.of(grey, strength, exposure.picture.mask)
     with pool.part(0.5 if second else 1.0):
-        denoised = run_gsfw(picture, strength, PRESETS[quality], rng, pool).image[..., 0]
+        denoised = run_gsfw(observation, PRESETS[quality], rng, pool).image[..., 0]
     denoised += colour
     if second:
         with pool.part(1.0, "phases"):

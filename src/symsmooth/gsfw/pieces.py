@@ -1,0 +1,164 @@
+"""A large picture, cut into pieces that are denoised side by side.
+
+What holds for all of it (noise, units, contrast, groups of channels, bias) is asked of a sample first:
+sixteen windows.  A piece then goes all the way from its pixels to what is added to them, so memory grows
+little with the picture, and no core waits for a pass over the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..core.alike import Channels, Groups
+from ..core.blocks import BLOCK_PIXELS, Block, cut_evenly, default_halo, mosaic, windows
+from ..core.image import Array, Float, Input, Picture, Piece, add_change, check_image
+from ..core.parallel import Pool
+from ..noise import Noise, resolve
+from ..noise.specks import Specks, without_specks
+from .removal import How, decide_for_pieces, remove_noise
+
+# Pixels of a piece without its halo, about: 90 MB of work in colour.  Smaller ones compute more halo.
+_PIECE_PIXELS = 1024 * 1024
+_ROWS = 256  # of the result that are made at a time
+SURVEY_TIME = 0.04  # of all, for the progress callback
+
+
+def is_large(image: Input) -> bool:
+    """Whether a picture is denoised in pieces: flat ones of many pixels, none of which is missing."""
+    n_dims = image.pixels.ndim - 1
+    if n_dims != 2 or image.whole is not None or image.missing is not None:
+        return False
+    return image.pixels[..., 0].size > BLOCK_PIXELS
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What was found out about the whole picture, from a sample of it."""
+
+    sample: Picture
+    noise: Noise
+
+    @property
+    def groups(self) -> Groups:
+        """The channels that are denoised together."""
+        return self.sample.groups
+
+
+def survey_picture(
+    image: Input, sigma: Any, noise: Any, how: How, specks: Specks, channels: Channels, pool: Pool
+) -> Survey | None:
+    """Find out what holds for a large picture; None if its noise is not the same in each piece."""
+    pixels = image.pixels
+    parts = [pixels[box] for box in windows(pixels.shape, (0, 1))]
+    opened = check_image(mosaic(parts, (0, 1)), -1).open(channels)
+    if np.ndim(sigma) > 1 or (hasattr(noise, "fits") and not noise.fits(opened.noisy.shape)):
+        return None
+    without = without_specks(opened, specks)
+    without = replace(without, channels=without.groups)
+    found = resolve(without, sigma, noise)
+    decided = decide_for_pieces(without, found, how.tone, pool, _middles(without))
+    return Survey(replace(opened, channels=without.groups, decided=decided), found)
+
+
+def _middles(sample: Picture) -> Picture:
+    """Return the middle quarter of each window of a sample: enough to see how noise is skewed."""
+    sides = [size // 4 for size in sample.spatial]  # four by four windows
+    rows, columns = (
+        (np.arange(4)[:, np.newaxis] * side + side // 4 + np.arange(side // 2)).ravel()
+        for side in sides
+    )
+    at = np.ix_(rows, columns)
+    mask = None if sample.mask is None else sample.mask[at]
+    return replace(sample, original=sample.original[at], noisy=sample.noisy[at], mask=mask)
+
+
+@dataclass(frozen=True)
+class InPieces:
+    """A large picture, denoised."""
+
+    image: Array  # as it came
+    survey: Survey
+    n_bounded: int
+    n_specks: int
+    find_std: Callable[[], Float]
+
+
+def denoise_in_pieces(
+    image: Input, survey: Survey, how: How, specks: Specks, rng: np.random.Generator, pool: Pool
+) -> InPieces:
+    """Denoise a large picture that was surveyed."""
+    pixels = image.pixels
+    # Whitening is a Fourier transform; of other lengths it takes up to four times as long.
+    grid = replace(cut_evenly(pixels.shape[:2], default_halo(2), _PIECE_PIXELS), fast=True)
+    seeds = [own.bit_generator.seed_seq for own in rng.spawn(len(grid.blocks))]
+
+    def work(numbered: tuple[Block, Any], own_pool: Pool) -> _Done:
+        block, seed = numbered
+        own_rng = np.random.default_rng(seed)
+        return _denoise_piece(pixels[block.outer], survey, how, specks, own_rng, own_pool)
+
+    def find_std() -> Float:
+        """Do it once more: deviations are as large as the picture, and seldom asked for."""
+        with Pool(pool.workers) as again:
+            total = np.zeros(pixels.shape, np.float32)
+            for (block, _), done in again.side_by_side(work, jobs, "piece"):
+                block.add_to(total, done.find_std())
+        return image.finish_plain(total)
+
+    jobs = list(zip(grid.blocks, seeds, strict=True))
+    change: Array | None = None
+    n_bounded = n_specks = 0
+    for (block, _), done in pool.side_by_side(work, jobs, "piece"):
+        if change is None:
+            change = np.zeros(pixels.shape, done.change.dtype)
+        block.add_to(change, done.change)
+        n_bounded, n_specks = n_bounded + done.n_bounded, n_specks + done.specks_inside(block)
+    assert change is not None
+    return InPieces(image.finish(_changed(pixels, change)), survey, n_bounded, n_specks, find_std)
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What became of a piece."""
+
+    change: Array  # (y, x, all channels)
+    specks: Array | None  # where they were
+    n_bounded: int
+    find_std: Callable[[], Float]
+
+    def specks_inside(self, block: Block) -> int:
+        """Return how many specks lie in the piece without its halo."""
+        if self.specks is None:
+            return 0
+        inside = tuple(
+            slice(cut.inner.start - cut.outer.start, cut.inner.stop - cut.outer.start)
+            for cut in block.cuts
+        )
+        return int(np.count_nonzero(self.specks[inside]))
+
+
+def _denoise_piece(
+    pixels: Array, survey: Survey, how: How, specks: Specks, rng: np.random.Generator, pool: Pool
+) -> _Done:
+    piece: Any = Piece(pixels, survey.sample)
+    opened = check_image(piece, -1).open(survey.groups)
+    picture = without_specks(opened, specks)
+    found = remove_noise(picture, survey.noise, how, rng, pool)
+    _, change = picture.change_of(found.image)
+    speck = picture.mask  # no other pixel is missing
+    if speck is not None:
+        change[speck] -= opened.original[speck]
+    return _Done(change, speck, found.n_bounded, found.find_std)
+
+
+def _changed(pixels: Array, change: Array) -> Array:
+    """Return pixels plus their change, some rows at a time."""
+    result = np.empty(pixels.shape, pixels.dtype)
+    for at in range(0, len(pixels), _ROWS):
+        rows = slice(at, at + _ROWS)
+        result[rows] = add_change(pixels[rows], change[rows])
+    return result
