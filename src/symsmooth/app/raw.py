@@ -141,11 +141,10 @@ def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> _D
 
 def law_of_light(model: Any, info: RawInfo) -> NoiseModel:
     """Return a law of the pixels of a mosaic, as files keep it, for the light above its black."""
-    from ..noise import NoiseModel
-    from ..noise.levels import Photons
+    from ..noise import PoissonGaussian
 
-    law = model.level if isinstance(model, NoiseModel) else None
-    if not isinstance(law, Photons) or len(law.gain) not in (1, 3) or model.spectrum is not None:
+    law = getattr(model, "sensor_law", None)
+    if law is None or len(law.gain) not in (1, 3):
         raise UsageError(
             f"a mosaic has the noise of a sensor, of three colours or one law for all, and this model is "
             f"{model}; make one with symsmooth noise RAW --save"
@@ -153,7 +152,7 @@ def law_of_light(model: Any, info: RawInfo) -> NoiseModel:
     n = len(law.gain)
     black = _black_of_colours(info) if n == 3 else [float(info.black.mean())]
     offset = tuple(b + a * m for a, b, m in zip(law.gain, law.offset, black, strict=True))
-    return NoiseModel(Photons(law.gain, offset))
+    return PoissonGaussian(law.gain, offset)
 
 
 def law_of_pixels(model: Any, image: ImageFile) -> NoiseModel:

@@ -75,14 +75,15 @@ def check_result(picture: Picture, denoised: Array, model: Noise) -> Check | Non
     """Look at what was removed from an opened image; the result and the model are in its units."""
     axis = picture.channel_axis
     last = denoised[..., np.newaxis] if axis is None else np.moveaxis(denoised, axis, -1)
+    noisy, last = _middle(picture.noisy), _middle(last)  # all that is looked at
     if picture.counted is not None:
         last = last[..., picture.counted.own]
     clean = (last - picture.offset) / picture.scale
     if picture.mask is not None:  # missing pixels had no noise
-        clean = np.where(picture.mask[..., np.newaxis], picture.noisy, clean)
+        clean = np.where(_middle(picture.mask[..., np.newaxis]), noisy, clean)
     own = model.in_units(picture.offset, picture.scale)
     step = picture.step if denoised.dtype.kind in "ui" else 0.0
-    found = check_removed(picture.noisy, clean.astype(np.float32), own, step)
+    found = check_removed(noisy, clean.astype(np.float32), own, step)
     return None if found is None else replace(found, fine=found.fine * picture.scale)
 
 

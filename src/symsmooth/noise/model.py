@@ -227,6 +227,12 @@ class NoiseModel:
             )
         return self.level
 
+    @property
+    def sensor_law(self) -> Photons | None:
+        """The law of photon noise if that is all there is, as on a sensor; else None."""
+        is_all = isinstance(self.level, Photons) and self.spectrum is None
+        return self.photons if is_all else None
+
     def fits(self, shape: tuple[int, ...]) -> bool:
         """Whether it can be the noise of (*spatial, channels)."""
         return self.n_channels in (None, shape[-1]) and self.level.fits(shape)
