@@ -95,7 +95,9 @@ private:
     bool has_type() const {
         const char* format = view_.format ? view_.format : "B";
         if (format[0] == '\0' || format[1] != '\0' || view_.itemsize != sizeof(T)) return false;
-        const std::string codes = std::is_floating_point_v<T> ? "fd" : std::is_signed_v<T> ? "bhilq" : "BHILQ?";
+        const std::string codes = std::is_floating_point_v<T> ? "fd"
+                                  : std::is_signed_v<T>       ? "bhilq"
+                                                              : "BHILQ?";
         return codes.find(format[0]) != std::string::npos;
     }
     std::string wanted(int n_dims) const {

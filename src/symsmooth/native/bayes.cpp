@@ -150,8 +150,8 @@ private:
 
 public:
     const index d, wide;
-    mutable Buffer<float> rows, guide, projected, mean, guide_mean, matrix, kept, kept_turned, scaled,
-        values, work;
+    mutable Buffer<float> rows, guide, projected, mean, guide_mean, matrix, kept, kept_turned, scaled, values,
+        work;
 };
 
 }  // namespace

@@ -9,10 +9,10 @@ namespace symsmooth::SYMSMOOTH_ISA {
 
 namespace {
 
-constexpr float fewest = 0.1f;      // degrees of freedom: with fewer a cluster is one patch, its own mean
+constexpr float fewest = 0.1f;  // degrees of freedom: with fewer a cluster is one patch, its own mean
 constexpr float least_energy = 1e-30f;
 constexpr float most_signal = 1e12f;  // in units of the noise: squares of it do not overflow
-constexpr float resolution = 1e-6f;  // of a Gram matrix's trace: eigenvalues below it may be rounding
+constexpr float resolution = 1e-6f;   // of a Gram matrix's trace: eigenvalues below it may be rounding
 
 // The members of one cluster.
 struct Cluster {
@@ -67,8 +67,8 @@ SYMSMOOTH_INLINE void centre(float* rows, index wide, const float* mean, const f
 
 // Add mean + row / root, with weight shares * quality.
 SYMSMOOTH_INLINE void scatter(const float* rows, index wide, const float* mean, const float* roots,
-                              const PatchLines& patch, const Cluster& cluster, float quality,
-                              float variance, const Aggregate& out) {
+                              const PatchLines& patch, const Cluster& cluster, float quality, float variance,
+                              const Aggregate& out) {
     const Vec8 line_only = first_lanes(patch.side);
     for (index r = 0; r < cluster.n; ++r) {
         const float weight = cluster.shares[r] * quality;
@@ -205,8 +205,7 @@ SYMSMOOTH_INLINE void divide(const System& system, const float* gram, float shif
 
 SYMSMOOTH_INLINE void set_right(const System& system, const float* matrix, index size) {
     for (index e = 0; e < size; ++e)
-        for (index q = 0; q < size; q += lanes)
-            store(system.right(e) + q, load(matrix + e * capacity + q));
+        for (index q = 0; q < size; q += lanes) store(system.right(e) + q, load(matrix + e * capacity + q));
 }
 
 // matrix -= shift * right half
@@ -233,8 +232,8 @@ struct Solver {
     System system{rows, inverse_d, factors};
 
     // E = U W (I - a (S + a I)^-1), W = I - (S + b I)^-1 (b I - U'D), S = U'U, into rows of D.
-    SYMSMOOTH_INLINE float within_patches(const float* guide, float* difference, index n, index d,
-                                          index wide, float a, float b) {
+    SYMSMOOTH_INLINE float within_patches(const float* guide, float* difference, index n, index d, index wide,
+                                          float a, float b) {
         const Strided turned_guide = transposed(guide, wide);
         product_upper(turned_guide, guide, wide, n, gram, capacity, d, wide);
         product(turned_guide, difference, wide, n, system.right(0), System::stride, d, wide);
@@ -252,8 +251,8 @@ struct Solver {
     }
 
     // E = (I - b (G + b I)^-1) W U, W = I - (a I - D U') (G + a I)^-1, G = U U', into rows of D.
-    SYMSMOOTH_INLINE float across_patches(const float* guide, float* difference, index n, index d,
-                                          index wide, float a, float b) {
+    SYMSMOOTH_INLINE float across_patches(const float* guide, float* difference, index n, index d, index wide,
+                                          float a, float b) {
         const index columns = padded(n);
         turn(guide, wide, n, d, turned);
         product_upper(plain(guide, wide), turned, capacity, d, gram, capacity, n, columns);

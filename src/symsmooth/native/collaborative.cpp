@@ -136,8 +136,8 @@ void threshold_groups(const float* planes, const Groups& groups, const Transform
             }
             group.spectrum[0] = mean;
             group.synthesise(group.spectrum);
-            group.scatter(corners, groups.offsets, 1.0f / float(1 + sum(count)), groups.total + p * groups.size,
-                          groups.mass + p * groups.size);
+            group.scatter(corners, groups.offsets, 1.0f / float(1 + sum(count)),
+                          groups.total + p * groups.size, groups.mass + p * groups.size);
         }
     }
 }
@@ -168,8 +168,8 @@ void wiener_groups(const float* planes, const float* pilot, const Groups& groups
             }
             group.spectrum[0] = mean;
             group.synthesise(group.spectrum);
-            group.scatter(corners, groups.offsets, 1.0f / (1.0f + sum(norm)),
-                          groups.total + p * groups.size, groups.mass + p * groups.size);
+            group.scatter(corners, groups.offsets, 1.0f / (1.0f + sum(norm)), groups.total + p * groups.size,
+                          groups.mass + p * groups.size);
         }
     }
 }

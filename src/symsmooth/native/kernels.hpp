@@ -26,7 +26,7 @@ struct Points {
     Extent shape;
     index channels;
     Extent patch;
-    index n_dims;   // coordinates in a point: 2, or 3 in a volume
+    index n_dims;  // coordinates in a point: 2, or 3 in a volume
     float inv_hs;
 
     [[gnu::always_inline]] index patch_numbers() const { return patch.z * patch.y * patch.x * channels; }
@@ -35,7 +35,7 @@ struct Points {
 
 // Boxes of positions (z0, z1, y0, y1, x0, x1), and the clusters each of them meets.
 struct Tiles {
-    const index* boxes;  // (count, 6)
+    const index* boxes;     // (count, 6)
     const index* pointers;  // (count + 1)
     const std::int32_t* ids;
     index count;
@@ -50,8 +50,8 @@ struct Mixture {
 // Sums over the points, for the clusters from `first` on.
 struct ClusterSums {
     index first;
-    float* shift;  // sum gamma (q_j - mu_i): (clusters, dim)
-    float* tail;  // sum gamma, and sum gamma |q_j - mu_i|^2 or sum gamma^2: (clusters, 2)
+    float* shift;      // sum gamma (q_j - mu_i): (clusters, dim)
+    float* tail;       // sum gamma, and sum gamma |q_j - mu_i|^2 or sum gamma^2: (clusters, 2)
     float* tile_mass;  // each candidate's mass in its tile, as Tiles::ids
 };
 
@@ -116,8 +116,8 @@ struct Matching {
     bool boost;
 };
 
-// Patches of planes (planes, size): corners members[g][:counts[g]], numbers at corner + offsets, which are lines of
-// `side` neighbours.
+// Patches of planes (planes, size): corners members[g][:counts[g]], numbers at corner + offsets, which are
+// lines of `side` neighbours.
 struct Groups {
     const std::int32_t* members;  // (count, most)
     const std::int32_t* counts;
@@ -175,8 +175,7 @@ struct Kernels {
     void (*bayes_groups)(const float* planes, const float* pilot, const Groups&, index together, float flat,
                          float bias);
 
-    void (*add_squares)(const float* projections, const index* starts, index components, index m,
-                        float* out);
+    void (*add_squares)(const float* projections, const index* starts, index components, index m, float* out);
     void (*keep_largest)(const float* scores, index components, index m, std::int32_t first, float* best,
                          std::int32_t* label);
 

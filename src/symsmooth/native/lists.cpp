@@ -24,11 +24,13 @@ Cells sort_into_cells(const TileGrid& grid, const float* positions, index k) {
     Cells sorted{std::vector<index>(n.z * n.y * n.x + 1), std::vector<index>(k)};
     for (index i = 0; i < k; ++i) {
         const float* at = positions + 3 * i;
-        cells[i] = (clamped_cell(at[0], grid.tile.z, n.z) * n.y + clamped_cell(at[1], grid.tile.y, n.y)) * n.x +
-                   clamped_cell(at[2], grid.tile.x, n.x);
+        cells[i] =
+            (clamped_cell(at[0], grid.tile.z, n.z) * n.y + clamped_cell(at[1], grid.tile.y, n.y)) * n.x +
+            clamped_cell(at[2], grid.tile.x, n.x);
         ++sorted.starts[cells[i] + 1];
     }
-    for (std::size_t cell = 1; cell < sorted.starts.size(); ++cell) sorted.starts[cell] += sorted.starts[cell - 1];
+    for (std::size_t cell = 1; cell < sorted.starts.size(); ++cell)
+        sorted.starts[cell] += sorted.starts[cell - 1];
     std::vector<index> filled = sorted.starts;
     for (index i = 0; i < k; ++i) sorted.order[filled[cells[i]]++] = i;
     return sorted;
@@ -88,7 +90,8 @@ void list_members(const Memberships& all, const PatchGrid& grid, index* places, 
                   float* shares) {
     for (index r = 0; r < all.n; ++r) {
         const index j = grid.first + r, y = j / grid.width;
-        const index corner = y / grid.height * grid.slice_step + y % grid.height * grid.row_step + j % grid.width;
+        const index corner =
+            y / grid.height * grid.slice_step + y % grid.height * grid.row_step + j % grid.width;
         for (index q = r * all.most; q < (r + 1) * all.most; ++q)
             if (all.weights[q] > all.least) {
                 const index place = places[all.clusters[q]]++;

@@ -35,7 +35,6 @@ void count_members(const Memberships&, index* counts);
 struct PatchGrid {
     index height, width, row_step, slice_step, first;
 };
-void list_members(const Memberships&, const PatchGrid&, index* places, std::int32_t* corners,
-                  float* shares);
+void list_members(const Memberships&, const PatchGrid&, index* places, std::int32_t* corners, float* shares);
 
 }  // namespace symsmooth

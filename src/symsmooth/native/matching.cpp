@@ -155,8 +155,8 @@ void find_nearest(const Guide& guide, const std::uint8_t* whole, index z, index 
 // List, for each reference of a grid, its nearest patches within the radius, nearest first.
 //
 // The `most` nearest are found; those whose squared distance exceeds `limit` are dropped, but the `least`
-// nearest stay.  The reference always comes first.  Where `whole` is given, patches for which it is 0 are in no
-// group but their own.  With `boost` a patch that was in an earlier list is no reference: its count is 0.
+// nearest stay.  The reference always comes first.  Where `whole` is given, patches for which it is 0 are in
+// no group but their own.  With `boost` a patch that was in an earlier list is no reference: its count is 0.
 void match_patches(const Planes& planes, const std::uint8_t* whole, const Matching& wanted,
                    std::int32_t* members, std::int32_t* counts) {
     const Extent shape = planes.shape;

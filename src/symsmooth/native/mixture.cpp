@@ -47,8 +47,8 @@ SYMSMOOTH_INLINE float scatter_of(const float* sums, const float* mean, index di
     return sums[dim + 1] + sum(total);
 }
 
-void add_sums(Tile& tile, const float* sums, const float* squares, const std::int32_t* ids,
-              float* tile_mass, const ClusterSums& out) {
+void add_sums(Tile& tile, const float* sums, const float* squares, const std::int32_t* ids, float* tile_mass,
+              const ClusterSums& out) {
     const index dim = tile.dim;
     for (index c = 0; c < tile.near; ++c) {
         const float* own = sums + c * tile.stride;

@@ -22,12 +22,12 @@ using Three = std::array<index, 3>;
 using Four = std::array<index, 4>;
 using Release = nb::gil_scoped_release;
 
-constexpr index spare = 8;        // places beyond the last pixel that kernels may touch
-constexpr index most_side = 8;    // of a patch
+constexpr index spare = 8;      // places beyond the last pixel that kernels may touch
+constexpr index most_side = 8;  // of a patch
 constexpr index most_numbers = 64;
-constexpr index longest = index(1) << 20;  // of an extent: products of three do not overflow
+constexpr index longest = index(1) << 20;         // of an extent: products of three do not overflow
 constexpr index furthest_place = index(1) << 60;  // in an array: sums of a few do not overflow
-constexpr float lowest_margin = -1e20f;  // of log-densities: below it nothing is one
+constexpr float lowest_margin = -1e20f;           // of log-densities: below it nothing is one
 
 Extent extent(const Three& three) { return {three[0], three[1], three[2]}; }
 
@@ -147,7 +147,9 @@ void py_mix_answers(handle padded, Three patch, index n_dims, float inv_hs, hand
     const Array<float> out(out_, "out", 1);
     const Points& p = scene.points;
     if (start < 0 || start > scene.padded.size()) refuse("start must be a place in padded");
-    const auto at = [&](index z, index y, index x) { return ((z * p.shape.y + y) * p.shape.x + x) * p.channels; };
+    const auto at = [&](index z, index y, index x) {
+        return ((z * p.shape.y + y) * p.shape.x + x) * p.channels;
+    };
     for (index t = 0; t < scene.tiles.count; ++t) {
         const index* b = scene.tiles.boxes + 6 * t;
         if (b[0] == b[1] || b[2] == b[3] || b[4] == b[5]) continue;
@@ -190,8 +192,8 @@ void py_strongest_clusters(handle padded, Three patch, index n_dims, float inv_h
 
 // ---------------------------------------------------------------- lists
 
-void candidates(handle boxes_, handle positions_, Three tile, Three n_tiles, float radius,
-                index* pointers, index n_pointers, std::int32_t* ids) {
+void candidates(handle boxes_, handle positions_, Three tile, Three n_tiles, float radius, index* pointers,
+                index n_pointers, std::int32_t* ids) {
     const Array<const index> boxes(boxes_, "boxes", 2);
     const Array<const float> centres(positions_, "positions", 2);
     boxes.require_shape(1, 6);
@@ -335,7 +337,8 @@ void py_wiener_filter(handle pixels_, handle pilot_, handle lines, index side, h
     in.check_channel(pixels);
     in.check_channel(pilot);
     const Release release;
-    kernels().wiener_filter(pixels.data(), pilot.data(), in.patch, in.members, noise, strength, trust, in.out);
+    kernels().wiener_filter(pixels.data(), pilot.data(), in.patch, in.members, noise, strength, trust,
+                            in.out);
 }
 
 // ---------------------------------------------------------------- windows
@@ -358,7 +361,8 @@ struct Reach {
 Reach reach_of(const Window& window, Extent grid) {
     Reach reach{window.z0, window.z1, window.y0, window.y1};
     for (index o = 0; o < window.count; ++o) {
-        const index dz = window.offsets[3 * o], dy = window.offsets[3 * o + 1], dx = window.offsets[3 * o + 2];
+        const index dz = window.offsets[3 * o], dy = window.offsets[3 * o + 1],
+                    dx = window.offsets[3 * o + 2];
         const index z0 = std::max(window.z0 + dz, index(0)), z1 = std::min(window.z1 + dz, grid.z);
         const index y0 = std::max(window.y0 + dy, index(0)), y1 = std::min(window.y1 + dy, grid.y);
         if (z0 >= z1 || y0 >= y1 || std::abs(dx) >= grid.x) continue;
@@ -383,7 +387,8 @@ struct ColumnsIn {
         if (origin[0] < 0 || origin[1] < 0 || origin[0] > reach.z0 || origin[1] > reach.y0 ||
             reach.z1 - origin[0] > out.shape(1) || reach.y1 - origin[1] > out.shape(2))
             refuse("out must hold all that the window reaches");
-        columns = {values.data(), out.data(), values.shape(0), origin[0], origin[1], out.shape(1), out.shape(2)};
+        columns = {values.data(), out.data(),   values.shape(0), origin[0],
+                   origin[1],     out.shape(1), out.shape(2)};
     }
 };
 
@@ -541,8 +546,9 @@ struct GroupsIn {
         for (index g = 0; g < counts.size(); ++g)
             members.require_between(0, planes.shape(1) - furthest, g * members.shape(1),
                                     g * members.shape(1) + counts[g]);
-        groups = {members.data(), counts.data(), members.shape(0), members.shape(1), offsets.data(),
-                  offsets.size(), line_length(), total.data(), mass.data(), planes.shape(0), planes.shape(1)};
+        groups = {members.data(), counts.data(),   members.shape(0), members.shape(1),
+                  offsets.data(), offsets.size(),  line_length(),    total.data(),
+                  mass.data(),    planes.shape(0), planes.shape(1)};
     }
 
     void check_pilot(const Array<const float>& pilot) const {
@@ -598,8 +604,8 @@ void py_threshold_groups(handle planes, handle members, handle counts, handle of
 }
 
 void py_wiener_groups(handle planes, handle pilot_, handle members, handle counts, handle offsets,
-                      handle forward, handle backward, index n_axes, float noise, handle window,
-                      handle total, handle mass) {
+                      handle forward, handle backward, index n_axes, float noise, handle window, handle total,
+                      handle mass) {
     const GroupsIn in(planes, members, counts, offsets, total, mass);
     const TransformIn basis(forward, backward, n_axes, window, in.groups.d);
     check_lines_of_four(in.groups);

@@ -55,10 +55,10 @@ public:
     SYMSMOOTH_INLINE const float* mean(index c) { return means + c * stride; }
 
     const index most, most_near;  // points and clusters, in any of the tiles
-    index n = 0;        // points
-    index near = 0;     // clusters
-    index columns = 0;  // the same, up to a multiple of eight
-    const index dim, stride;  // of rows and means
+    index n = 0;                  // points
+    index near = 0;               // clusters
+    index columns = 0;            // the same, up to a multiple of eight
+    const index dim, stride;      // of rows and means
     Buffer<float> rows, gamma, means, clusters, centre;
     Buffer<index> corners;    // of the points' patches in the image
     Buffer<index> positions;  // of the points in the grid
