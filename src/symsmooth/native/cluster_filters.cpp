@@ -9,10 +9,10 @@ namespace symsmooth::SYMSMOOTH_ISA {
 
 namespace {
 
-constexpr float fewest = 0.1f;  // degrees of freedom: with fewer a cluster is one patch, its own mean
-constexpr float least_energy = 1e-30f;
-constexpr float most_signal = 1e12f;  // in units of the noise: squares of it do not overflow
-constexpr float resolution = 1e-6f;   // of a Gram matrix's trace: eigenvalues below it may be rounding
+constexpr float min_freedom = 0.1f;  // degrees of freedom: with fewer a cluster is one patch, its own mean
+constexpr float min_energy = 1e-30f;
+constexpr float max_signal = 1e12f;  // in units of the noise: squares of it do not overflow
+constexpr float resolution = 1e-6f;  // of a Gram matrix's trace: eigenvalues below it may be rounding
 
 // The members of one cluster.
 struct Cluster {
@@ -26,11 +26,11 @@ SYMSMOOTH_INLINE Cluster cluster_of(const Members& members, index c) {
     return {members.corners + at, members.shares + at, members.pointers[c + 1] - at};
 }
 
-index most_members(const Members& members) {
-    index most = 0;
+index max_members(const Members& members) {
+    index largest = 0;
     for (index c = members.first; c < members.last; ++c)
-        most = max(most, members.pointers[c + 1] - members.pointers[c]);
-    return most;
+        largest = max(largest, members.pointers[c + 1] - members.pointers[c]);
+    return largest;
 }
 
 struct Weights {
@@ -89,7 +89,7 @@ SYMSMOOTH_INLINE float shrink(float x, float ratio) {
     }
     const float edge = 1.0f + std::sqrt(ratio);
     if (x <= edge * edge) return 0.0f;
-    x = min(x, most_signal);
+    x = min(x, max_signal);
     const float apart = 1.0f - (ratio + 1.0f) / x;
     return std::sqrt(max(apart * apart - 4.0f * ratio / (x * x), 0.0f));
 }
@@ -104,10 +104,10 @@ void spectral_filter(const float* pixels, const PatchLines& lines, const Members
                      float bias, const Aggregate& aggregate) {
     const PatchLines patch = lines;  // copies stay in registers
     const Aggregate out = aggregate;
-    const index d = patch.n_lines * patch.side, wide = padded(d), most = most_members(members);
-    Buffer<float> rows((most + 4) * wide), estimates((most + 4) * wide), roots(most), mean(wide);
+    const index d = patch.n_lines * patch.side, wide = padded(d), max_n = max_members(members);
+    Buffer<float> rows((max_n + 4) * wide), estimates((max_n + 4) * wide), roots(max_n), mean(wide);
     Buffer<float> matrix((wide + 4) * wide), kept(wide * wide), scaled(wide * wide);
-    Buffer<float> turned(wide * wide), projected((most + 4) * wide), values(wide), work(4 * wide);
+    Buffer<float> turned(wide * wide), projected((max_n + 4) * wide), values(wide), work(4 * wide);
     for (index c = members.first; c < members.last; ++c) {
         const Cluster cluster = cluster_of(members, c);
         const index n = cluster.n;
@@ -118,11 +118,11 @@ void spectral_filter(const float* pixels, const PatchLines& lines, const Members
         const float freedom = g.sum * g.sum / g.square - 1.0f;
         index rank = 0;
         float trace = 0.0f;
-        if (freedom > fewest) {
+        if (freedom > min_freedom) {
             product_upper(transposed(rows, wide), rows, wide, n, matrix, wide, d, wide);
             float energy = 0.0f;
             for (index e = 0; e < d; ++e) energy += matrix[e * wide + e];
-            const float inverse = 1.0f / max(energy, least_energy);
+            const float inverse = 1.0f / max(energy, min_energy);
             for (index e = 0; e < d; ++e)
                 for (index q = e; q < d; ++q)
                     matrix[q * wide + e] = matrix[e * wide + q] = matrix[e * wide + q] * inverse;
@@ -234,9 +234,9 @@ struct Solver {
     // E = U W (I - a (S + a I)^-1), W = I - (S + b I)^-1 (b I - U'D), S = U'U, into rows of D.
     SYMSMOOTH_INLINE float within_patches(const float* guide, float* difference, index n, index d, index wide,
                                           float a, float b) {
-        const Strided turned_guide = transposed(guide, wide);
-        product_upper(turned_guide, guide, wide, n, gram, capacity, d, wide);
-        product(turned_guide, difference, wide, n, system.right(0), System::stride, d, wide);
+        const Strided transposed_guide = transposed(guide, wide);
+        product_upper(transposed_guide, guide, wide, n, gram, capacity, d, wide);
+        product(transposed_guide, difference, wide, n, system.right(0), System::stride, d, wide);
         complement(system, b, d);
         divide(system, gram, shift_of(gram, b, d), d);
         complement(system, 1.0f, d);
@@ -291,8 +291,8 @@ void wiener_filter(const float* pixels, const float* pilot, const PatchLines& li
                    float noise, float strength, float trust, const Aggregate& aggregate) {
     const PatchLines patch = lines;  // copies stay in registers
     const Aggregate out = aggregate;
-    const index d = patch.n_lines * patch.side, wide = padded(d), most = most_members(members);
-    Buffer<float> rows((most + 4) * wide), guide((most + 4) * wide), roots(most);
+    const index d = patch.n_lines * patch.side, wide = padded(d), max_n = max_members(members);
+    Buffer<float> rows((max_n + 4) * wide), guide((max_n + 4) * wide), roots(max_n);
     Buffer<float> mean(wide), pilot_mean(wide);
     Solver solver;
     for (index c = members.first; c < members.last; ++c) {
