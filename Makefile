@@ -5,13 +5,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 NATIVE := CMakeLists.txt $(wildcard src/symsmooth/native/*)
-TOOLS := 'scikit-build-core>=0.10' 'nanobind>=2.4' 'setuptools>=77' 'setuptools-scm>=8.1' 'cmake>=3.21' 'ninja>=1.11'
+# nanobind also writes _native.pyi, each version in its own way: whoever installs may have any since 2.4.
+TOOLS := 'scikit-build-core>=0.10' 'nanobind==3.1.*' 'setuptools>=77' 'setuptools-scm>=8.1' 'cmake>=3.21' 'ninja>=1.11'
 INSTALL := $(BIN)/python -m pip install --quiet --no-build-isolation --editable
 REPRO := packages/symsmooth-repro
 NAPARI := packages/napari-symsmooth
 PROJECTS := pyproject.toml $(REPRO)/pyproject.toml $(NAPARI)/pyproject.toml
 
-.PHONY: demo test napari-test slow check check-release format reproduce bench bench-compare evidence docs dist sanitize arm64 clean
+.PHONY: demo test napari-test slow check check-release stub format reproduce bench bench-compare evidence docs dist sanitize arm64 clean
 
 demo: $(VENV)/.installed
 	$(BIN)/symsmooth demo -o symsmooth-demo
@@ -37,6 +38,7 @@ check: $(VENV)/.installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	sh tools/check_native.sh $(abspath $(BIN))/python
 	$(MAKE) --no-print-directory check-release
 
 # Workflows, citation and what else a release is made of; needs no network.
@@ -63,6 +65,11 @@ dist: $(VENV)/.installed-release
 format: $(VENV)/.installed-test
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(BIN)/clang-format -i src/symsmooth/native/*.?pp
+
+# _native.pyi, what Python knows of the compiled core.
+stub: $(VENV)/.installed-test
+	sh tools/check_native.sh $(abspath $(BIN))/python --write
 
 # The paper's tables and figures, measured again: hours, or minutes with QUICK=--quick; it goes on where it was
 # stopped.  The paper's pictures are in SYMSMOOTH_IMAGES, or others stand in.

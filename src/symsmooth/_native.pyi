@@ -1,122 +1,123 @@
-"""The compiled core: kernels on NumPy arrays (docs/kernels.md).
-
-Arrays are C-contiguous and of the type named here; others, and sizes that do not fit together, are a
-ValueError.  Kernels fill arrays they are given, release the GIL and start no threads.
+# Made by `make stub`: do not edit.
+"""
+The compiled core: kernels on NumPy arrays (docs/kernels.md).  They release the GIL and start no threads.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, overload
 
-import numpy as np
+import numpy
 from numpy.typing import NDArray
 
-_Floats = NDArray[np.float32]
-_Ints = NDArray[np.int32]
-_Longs = NDArray[np.int64]
-_Columns = NDArray[Any]  # float32 or float64
-_Three = tuple[int, int, int]
 
 def instruction_set() -> str: ...
+
 def instruction_sets() -> list[str]: ...
+
 def use_instruction_set(name: str) -> None: ...
 
-# Mixtures of generalised patches: padded is (z, y, x, channels), boxes are (z0, z1, y0, y1, x0, x1)
-def sum_points(
-    padded: _Floats, patch: _Three, n_dims: int, inv_hs: float, boxes: _Longs, pointers: _Longs,
-    ids: _Ints, means: _Floats, log2_proportions: _Floats, weight: _Floats | None, thin: int,
-    first: int, shift: _Floats, tail: _Floats, tile_mass: _Floats, /,
-) -> float: ...  # fmt: skip
-def average_points(
-    padded: _Floats, patch: _Three, n_dims: int, inv_hs: float, boxes: _Longs, pointers: _Longs,
-    ids: _Ints, means: _Floats, log2_proportions: _Floats, target: _Floats, weight: _Floats | None,
-    first: int, shift: _Floats, tail: _Floats, tile_mass: _Floats, /,
-) -> float: ...  # fmt: skip
-def mix_answers(
-    padded: _Floats, patch: _Three, n_dims: int, inv_hs: float, boxes: _Longs, pointers: _Longs,
-    ids: _Ints, means: _Floats, log2_proportions: _Floats, answers: _Floats, start: int,
-    out: _Floats, /,
-) -> None: ...  # fmt: skip
-def responsibilities(
-    padded: _Floats, patch: _Three, n_dims: int, inv_hs: float, boxes: _Longs, pointers: _Longs,
-    ids: _Ints, means: _Floats, log2_proportions: _Floats, gamma: _Floats, /,
-) -> None: ...  # fmt: skip
-def strongest_clusters(
-    padded: _Floats, patch: _Three, n_dims: int, inv_hs: float, boxes: _Longs, pointers: _Longs,
-    ids: _Ints, means: _Floats, log2_proportions: _Floats, temper: float, least: float,
-    clusters: _Ints, weights: _Floats, /,
-) -> None: ...  # fmt: skip
-def count_candidates(
-    boxes: _Longs, positions: _Floats, tile: _Three, n_tiles: _Three, radius: float,
-    pointers: _Longs, /,
-) -> None: ...  # fmt: skip
-def list_candidates(
-    boxes: _Longs, positions: _Floats, tile: _Three, n_tiles: _Three, radius: float,
-    pointers: _Longs, ids: _Ints, /,
-) -> None: ...  # fmt: skip
-def count_members(clusters: _Ints, weights: _Floats, least: float, counts: _Longs, /) -> None: ...
-def list_members(
-    clusters: _Ints, weights: _Floats, least: float, grid: _Three, steps: _Three, first: int,
-    places: _Longs, corners: _Ints, shares: _Floats, /,
-) -> None: ...  # fmt: skip
+class Points:
+    """The generalised patches of an image that is divided by h_r."""
 
-# What clusters do with their patches: lines of ``side`` pixels of a flat channel with eight to spare
-def spectral_filter(
-    pixels: _Floats, lines: _Longs, side: int, pointers: _Longs, corners: _Ints, shares: _Floats,
-    first: int, last: int, noise: float, bias: float, start: int, total: _Floats, mass: _Floats,
-    spread: _Floats, /,
-) -> None: ...  # fmt: skip
-def wiener_filter(
-    pixels: _Floats, pilot: _Floats, lines: _Longs, side: int, pointers: _Longs, corners: _Ints,
-    shares: _Floats, first: int, last: int, noise: float, strength: float, trust: float,
-    start: int, total: _Floats, mass: _Floats, spread: _Floats, /,
-) -> None: ...  # fmt: skip
+    def __init__(self, padded: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], patch: Sequence[int], n_dims: int, inv_hs: float) -> None: ...
 
-# Filters with a search window: planes (channels, z, y, x), span is (z0, z1, y0, y1), origin (z, y)
-def symmetric_window(
-    padded: _Floats, patch: _Three, offsets: _Longs, spatial: _Floats, coefficient: float,
-    span: tuple[int, int, int, int], values: _Columns, origin: tuple[int, int], out: _Columns, /,
-) -> None: ...  # fmt: skip
-def symmetric_weights(
-    padded: _Floats, patch: _Three, offsets: _Longs, spatial: _Floats, coefficient: float,
-    weights: _Floats, /,
-) -> None: ...  # fmt: skip
-def steered_window(
-    steering: _Floats, offsets: _Longs, span: tuple[int, int, int, int], values: _Columns,
-    transpose: bool, origin: tuple[int, int], out: _Columns, /,
-) -> None: ...  # fmt: skip
-def steered_weights(steering: _Floats, offsets: _Longs, weights: _Floats, /) -> None: ...
+class Tiles:
+    """
+    Boxes (z0, z1, y0, y1, x0, x1) of positions, and the clusters that each meets.
+    """
 
-# Groups of similar patches: planes (channels, pixels), members (groups, most) are corners
-def match_patches(
-    guide: _Floats, whole: NDArray[np.uint8] | None, ref_z: _Longs, ref_y: _Longs, ref_x: _Longs,
-    patch: _Three, radius: _Three, least: int, most: int, limit: float, boost: bool,
-    members: _Ints, counts: _Ints, /,
-) -> None: ...  # fmt: skip
-def threshold_groups(
-    planes: _Floats, members: _Ints, counts: _Ints, offsets: _Longs, forward: _Floats,
-    backward: _Floats, n_axes: int, threshold: float, window: _Floats, total: _Floats,
-    mass: _Floats, /,
-) -> None: ...  # fmt: skip
-def wiener_groups(
-    planes: _Floats, pilot: _Floats, members: _Ints, counts: _Ints, offsets: _Longs,
-    forward: _Floats, backward: _Floats, n_axes: int, noise: float, window: _Floats,
-    total: _Floats, mass: _Floats, /,
-) -> None: ...  # fmt: skip
-def bayes_groups(
-    planes: _Floats, pilot: _Floats | None, members: _Ints, counts: _Ints, offsets: _Longs,
-    together: int, flat: float, bias: float, total: _Floats, mass: _Floats, /,
-) -> None: ...  # fmt: skip
+    def __init__(self, boxes: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], pointers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
-# Mixtures of full-covariance Gaussians
-def add_squares(projections: _Floats, starts: _Longs, out: _Floats, /) -> None: ...
-def keep_largest(scores: _Floats, first: int, best: _Floats, label: _Ints, /) -> None: ...
+    @property
+    def first_cluster(self) -> int: ...
 
-# The parts that kernels are made of, for tests
-def exp2(x: _Floats, out: _Floats, /) -> None: ...
-def product(
-    x: _Floats, turned: bool, y: _Floats, n_rows: int, upper: bool, out: _Floats, /
-) -> None: ...
-def solve(system: _Floats, size: int, inverse_d: _Floats, /) -> None: ...
-def eigenvectors(matrix: _Floats, values: _Floats, /) -> None: ...
-def largest(
-    numbers: _Floats, margin: float, gap: float, most: int, values: _Floats, which: _Ints, /
-) -> int: ...
+class Mixture:
+    """The means of clusters, and log2 of their proportions."""
+
+    def __init__(self, means: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], log2_proportions: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+def sum_points(points: Points, tiles: Tiles, mixture: Mixture, target: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)] | None, weight: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, subsample: int) -> tuple[float, Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]]: ...
+
+def aggregate_means(points: Points, tiles: Tiles, mixture: Mixture, estimates: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> tuple[int, Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]]: ...
+
+def responsibilities(points: Points, tiles: Tiles, mixture: Mixture) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]: ...
+
+def strongest_clusters(points: Points, tiles: Tiles, mixture: Mixture, temperature: float, min_share: float, clusters: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu')], weights: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None: ...
+
+class Members:
+    """
+    The patches of each cluster: corners and shares from pointers[i] to pointers[i + 1].
+    """
+
+    def __init__(self, pointers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], corners: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], shares: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], grid: Sequence[int], patch: Sequence[int]) -> None: ...
+
+def find_candidates(grid: Sequence[int], tile: Sequence[int], centres: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], radius: float) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]]: ...
+
+def count_members(clusters: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], min_share: float, n_clusters: int) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]: ...
+
+def list_members(clusters: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], min_share: float, grid: Sequence[int], channel: Sequence[int], first: int, places: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], corners: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], shares: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+def spectral_filter(members: Members, first: int, last: int, pixels: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], noise: float, bias: float) -> tuple[int, Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]: ...
+
+def wiener_filter(members: Members, first: int, last: int, pixels: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], pilot: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], noise: float, strength: float, trust: float) -> tuple[int, Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]: ...
+
+class SymmetricWindow:
+    """
+    Weights of patches that are alike, at one of each pair of opposite offsets.
+    """
+
+    def __init__(self, padded: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], patch: Sequence[int], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], spatial: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], coefficient: float) -> None: ...
+
+    @overload
+    def apply(self, span: Sequence[int], values: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)]) -> tuple[int, int, Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')]]: ...
+
+    @overload
+    def apply(self, span: Sequence[int], values: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)]) -> tuple[int, int, Annotated[NDArray[numpy.float64], dict(shape=(None, None, None, None), order='C', device='cpu')]]: ...
+
+    def weights(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')]: ...
+
+class SteeredWindow:
+    """Weights of a Gaussian of its own for each pixel, at offsets."""
+
+    def __init__(self, steering: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def apply(self, span: Sequence[int], values: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], transposed: bool) -> tuple[int, int, Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')]]: ...
+
+    @overload
+    def apply(self, span: Sequence[int], values: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], transposed: bool) -> tuple[int, int, Annotated[NDArray[numpy.float64], dict(shape=(None, None, None, None), order='C', device='cpu')]]: ...
+
+    def weights(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')]: ...
+
+class Groups:
+    """Groups of similar patches: members[g, :counts[g]] are their corners."""
+
+    def __init__(self, members: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], counts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], planes: Sequence[int], patch: Sequence[int]) -> None: ...
+
+    @property
+    def members(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)]: ...
+
+    @property
+    def counts(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]: ...
+
+def match_patches(guide: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], whole: Annotated[NDArray[numpy.uint8], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, z: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], x: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], patch: Sequence[int], radius: Sequence[int], min_count: int, max_count: int, limit: float, boost: bool) -> Groups: ...
+
+def threshold_groups(groups: Groups, planes: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], forward: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], backward: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], window: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float) -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')]]: ...
+
+def wiener_groups(groups: Groups, planes: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], pilot: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], forward: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], backward: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], window: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], noise: float) -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')]]: ...
+
+def bayes_groups(groups: Groups, planes: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], pilot: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)] | None, together: int, flat: float, bias: float) -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')], Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')]]: ...
+
+def add_squares(projections: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]: ...
+
+def keep_largest(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], first: int, best: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], label: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+def exp2(x: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]: ...
+
+def product(x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], transposed: bool, y: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_rows: int, upper: bool) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]: ...
+
+def solve(system: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], size: int) -> Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]: ...
+
+def eigenvectors(matrix: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]: ...
+
+def largest(numbers: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], margin: float, gap: float, max_count: int) -> tuple[int, Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]]: ...

@@ -21,17 +21,15 @@ SHAPES = [((1, 1, 17, 19), (1, 4, 4)), ((2, 1, 14, 13), (1, 5, 5)), ((1, 7, 8, 9
 
 def match(guide, references, patch, radius, min_count, max_count, limit, boost=False, whole=None):
     """Run the kernel; groups as lists of (z, y, x)."""
-    m = int(np.prod([len(r) for r in references]))
-    members, counts = np.zeros((m, max_count), np.int32), np.zeros(m, np.int32)
-    flags = None if whole is None else whole.astype(np.uint8).reshape(-1)
+    flags = None if whole is None else whole.astype(np.uint8)
     numbers = min(float(limit * len(guide) * np.prod(patch)), 1e29)
-    _native.match_patches(
+    found = _native.match_patches(
         guide, flags, *(np.array(r) for r in references), patch, radius, min_count, max_count, numbers,
-        boost, members, counts,
+        boost,
     )  # fmt: skip
     return [
         [tuple(map(int, np.unravel_index(c, guide.shape[1:]))) for c in row[:count]]
-        for row, count in zip(members, counts, strict=True)
+        for row, count in zip(found.members, found.counts, strict=True)
     ]
 
 
@@ -81,12 +79,17 @@ def test_a_boosted_reference_was_in_an_earlier_group() -> None:
     assert any(not own for own in boosted)
 
 
-def copy_groups(planes, members, counts, offsets, total, mass) -> None:
+def copy_groups(groups, planes) -> tuple[np.ndarray, np.ndarray]:
     """A filter that changes nothing; its weights differ from group to group."""
-    for g, row in enumerate(members):
-        for corner in row[: counts[g]]:
-            total[:, corner + offsets] += (1 + g % 3) * planes[:, corner + offsets]
-            mass[:, corner] += 1 + g % 3
+    total, mass = np.zeros_like(planes), np.zeros_like(planes)
+    depth = min(planes.shape[1], 4) if planes.shape[1] > 1 else 1
+    for g, row in enumerate(groups.members):
+        for corner in row[: groups.counts[g]]:
+            z, y, x = np.unravel_index(corner, planes.shape[1:])
+            patch = np.s_[:, z : z + depth, y : y + 4, x : x + 4]
+            total[patch] += (1 + g % 3) * planes[patch]
+            mass[:, z, y, x] += 1 + g % 3
+    return total, mass
 
 
 @pytest.mark.parametrize("shape", [(40, 30, 1), (9, 11, 12, 2), (4, 25, 1), (130, 70, 3)])

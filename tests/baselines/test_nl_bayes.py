@@ -8,7 +8,6 @@ import pytest
 from symsmooth import _native, denoise_nl_bayes
 from symsmooth.baselines.nl_bayes import choose_steps
 from symsmooth.core.metrics import psnr
-from symsmooth.core.patches import patch_offsets
 from symsmooth.noise import add_noise
 
 from .. import oracles
@@ -32,12 +31,10 @@ def test_a_group_is_estimated_by_the_formula(has_pilot, channels, together, coun
     rng.shuffle(corners)
     found = [corners[:count], sorted(corners)[:count]]
     members = np.array([[y * 12 + x for _, y, x in own] for own in found], np.int32)
-    total, mass = np.zeros((channels, 144), np.float32), np.zeros((channels, 144), np.float32)
-    planes, guide = noisy.reshape(channels, -1), pilot.reshape(channels, -1)
-    _native.bayes_groups(
-        planes, guide if has_pilot else None, members, np.full(2, count, np.int32),
-        patch_offsets((1, 12, 12, 1), patch), together, 2.0, 1.1, total, mass,
-    )  # fmt: skip
+    groups = _native.Groups(members, np.full(2, count, np.int32), (1, 12, 12), patch)
+    total, mass = _native.bayes_groups(
+        groups, noisy, pilot if has_pilot else None, together, 2.0, 1.1
+    )
     expected, weights = np.zeros(noisy.shape), np.zeros(noisy.shape)
     for own in found:
         at = tuple(np.array(own).T)
@@ -57,8 +54,8 @@ def test_a_group_is_estimated_by_the_formula(has_pilot, channels, together, coun
                 _, y, x = corner
                 expected[part, 0, y : y + 3, x : x + 3] += patches
                 weights[part, 0, y, x] += 1
-    assert np.allclose(total.reshape(noisy.shape), expected, atol=0.02 * count)
-    assert np.array_equal(mass.reshape(noisy.shape), weights)
+    assert np.allclose(total, expected, atol=0.02 * count)
+    assert np.array_equal(mass, weights)
 
 
 def test_groups_are_larger_than_patches() -> None:

@@ -48,8 +48,7 @@ def draw(prior: PatchPrior, count: int, noise: float = NOISE, seed: int = 1) -> 
 def test_kernels_equal_their_twins(ranks, m) -> None:
     starts = np.concatenate([[0], np.cumsum(ranks)]).astype(np.int64)
     values = np.random.default_rng(m).standard_normal((int(starts[-1]), m)).astype(np.float32)
-    out = np.empty((len(ranks), m), np.float32)
-    _native.add_squares(values, starts, out)
+    out = _native.add_squares(values, starts)
     assert np.allclose(out, oracles.add_squares(values, starts), rtol=1e-5)
     best, label = np.full(m, -np.inf, np.float32), np.zeros(m, np.int32)
     _native.keep_largest(out, 3, best, label)

@@ -130,12 +130,10 @@ def hard_threshold(
     window = kaiser(search.side, _BETA)
     windows = _product(window, n_axes)
 
-    def kernel(planes: Float, *groups: Array) -> None:
-        members, counts, offsets, total, mass = groups
-        _native.threshold_groups(
-            planes, members, counts, offsets, basis.forward, basis.backward, n_axes,
-            threshold, windows, total, mass,
-        )  # fmt: skip
+    def kernel(groups: _native.Groups, planes: Float) -> tuple[Float, Float]:
+        return _native.threshold_groups(
+            groups, planes, basis.forward, basis.backward, windows, threshold
+        )
 
     return filter_groups([noisy], noisy[:1], whole, search, kernel, window, pool, "threshold")
 
@@ -149,12 +147,10 @@ def wiener(
     window = kaiser(search.side, _BETA)
     windows = _product(window, n_axes)
 
-    def kernel(planes: Float, guide: Float, *groups: Array) -> None:
-        members, counts, offsets, total, mass = groups
-        _native.wiener_groups(
-            planes, guide, members, counts, offsets, basis.forward, basis.backward, n_axes,
-            noise, windows, total, mass,
-        )  # fmt: skip
+    def kernel(groups: _native.Groups, planes: Float, guide: Float) -> tuple[Float, Float]:
+        return _native.wiener_groups(
+            groups, planes, guide, basis.forward, basis.backward, windows, noise
+        )
 
     return filter_groups([noisy, pilot], pilot[:1], whole, search, kernel, window, pool, "wiener")
 

@@ -16,7 +16,7 @@ import numpy as np
 from .. import _native
 from ..core.image import Array, Float, Picture
 from ..core.parallel import Pool
-from ..core.patches import as_volume, patch_offsets
+from ..core.patches import as_volume
 
 _TILE = {2: 64, 3: 24}  # pixels along each axis of a tile, by the number of dimensions
 
@@ -59,7 +59,7 @@ class Tile:
     references: tuple[Array, Array, Array]  # coordinates along z, y, x, in the crop
 
 
-Filter = Callable[..., None]  # (crops of the images, members, counts, offsets, total, mass)
+Filter = Callable[..., tuple[Float, Float]]  # (groups, crops of the images): see filter_groups
 
 
 def to_planes(values: Float, min_side: int) -> Float:
@@ -112,7 +112,8 @@ def filter_groups(
         See :func:`whole_patches`.
     search : Search
     kernel : callable
-        Filters the groups of a tile: adds estimates to ``total``, weights to ``mass`` at the corners.
+        Filters the groups of a tile, given a crop of each image: returns the sums of estimates at the
+        pixels, and of weights at the corners.
     window : float32 (side,)
         Weight of a patch's pixels along each axis, already in what the kernel adds.
     pool, stage
@@ -125,21 +126,12 @@ def filter_groups(
 
     def run(tile: Tile) -> tuple[Float, Float]:
         at = (slice(None), *tile.crop)
-        crops = [np.ascontiguousarray(image[at]) for image in images]
-        own_guide = np.ascontiguousarray(guide[at])
-        own_whole = np.ascontiguousarray(whole[tile.crop]).reshape(-1) if whole.size else None
-        count = int(np.prod([len(r) for r in tile.references]))
-        members = np.empty((count, search.max_count), np.int32)
-        counts = np.empty(count, np.int32)
-        _native.match_patches(
-            own_guide, own_whole, *tile.references, patch, radius, search.min_count, search.max_count,
-            limit, search.boost, members, counts,
+        groups = _native.match_patches(
+            np.ascontiguousarray(guide[at]),
+            np.ascontiguousarray(whole[tile.crop]) if whole.size else None,
+            *tile.references, patch, radius, search.min_count, search.max_count, limit, search.boost,
         )  # fmt: skip
-        own_total, own_mass = np.zeros((2, *crops[0].shape), np.float32)
-        flat = [crop.reshape(len(crop), -1) for crop in (*crops, own_total, own_mass)]
-        offsets = patch_offsets((*own_total.shape[1:], 1), patch)
-        kernel(*flat[:-2], members, counts, offsets, *flat[-2:])
-        return own_total, own_mass
+        return kernel(groups, *(np.ascontiguousarray(image[at]) for image in images))
 
     for tile, (own_total, own_mass) in pool.map(run, _tiles(shape[1:], patch, search), stage):
         total[:, *tile.crop] += own_total

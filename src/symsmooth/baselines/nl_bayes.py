@@ -125,9 +125,8 @@ def choose_steps(ratio: float, n_dims: int, channels: int, boost: bool) -> Steps
 def first_estimate(noisy: Float, whole: Array, search: Search, pool: Pool) -> Float:
     """Step 1: the Gaussian model of each group of noisy patches; planes in units of the noise."""
 
-    def kernel(planes: Float, *groups: Array) -> None:
-        members, counts, offsets, total, mass = groups
-        _native.bayes_groups(planes, None, members, counts, offsets, 1, _FLAT, _BIAS, total, mass)
+    def kernel(groups: _native.Groups, planes: Float) -> tuple[Float, Float]:
+        return _native.bayes_groups(groups, planes, None, 1, _FLAT, _BIAS)
 
     window = np.ones(search.side, np.float32)
     return filter_groups([noisy], noisy[:1], whole, search, kernel, window, pool, "step 1")
@@ -138,11 +137,8 @@ def second_estimate(noisy: Float, pilot: Float, whole: Array, search: Search, po
     numbers = search.side ** (2 if noisy.shape[1] == 1 else 3) * len(noisy)
     together = len(noisy) if numbers <= _JOINT else 1
 
-    def kernel(planes: Float, guide: Float, *groups: Array) -> None:
-        members, counts, offsets, total, mass = groups
-        _native.bayes_groups(
-            planes, guide, members, counts, offsets, together, _FLAT, _BIAS, total, mass
-        )
+    def kernel(groups: _native.Groups, planes: Float, guide: Float) -> tuple[Float, Float]:
+        return _native.bayes_groups(groups, planes, guide, together, _FLAT, _BIAS)
 
     window = np.ones(search.side, np.float32)
     return filter_groups([noisy, pilot], pilot, whole, search, kernel, window, pool, "step 2")

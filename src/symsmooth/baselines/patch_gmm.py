@@ -179,8 +179,7 @@ class NoisyPrior:
             projections = rows[own[0] : own[-1]] @ noisy.T
             if not centred:
                 projections -= shifts[own[0] : own[-1]]
-            scores = np.empty((group.stop - group.start, len(noisy)), np.float32)
-            _native.add_squares(projections, own - own[0], scores)
+            scores = _native.add_squares(projections, own - own[0])
             scores *= np.float32(0.5)
             scores += self._constants[group]
             if not centred:

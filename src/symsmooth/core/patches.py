@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import _native
 from .image import Array, Float
 
 
@@ -70,18 +71,6 @@ def aggregate_patches(patches: Array, patch_size: int, channels: int = 1) -> Arr
     return fold_padding(padded, spatial, patch_size)
 
 
-def strides_of(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """Return the steps in a flat (z, y, x, channels) image to the next slice, row, column."""
-    _, height, width, channels = shape
-    return (height * width * channels, width * channels, channels)
-
-
-def patch_offsets(shape: tuple[int, ...], patch: tuple[int, int, int]) -> Array:
-    """Return the steps in a flat (z, y, x, channels) image from a patch's corner to its numbers."""
-    steps = np.indices((*patch, shape[-1])).reshape(4, -1)
-    return (np.array([*strides_of(shape), 1]) @ steps).astype(np.int64)
-
-
 @dataclass(frozen=True)
 class Features:
     """The generalised patches p_j = [x_j / h_s, patch_j / h_r], whitened: Sigma = I.
@@ -98,7 +87,7 @@ class Features:
     n_pixels: int  # n: one generalised patch a pixel
     patch: tuple[int, int, int]  # extent of a patch as (z, y, x)
     dim: int  # p = d + number of spatial dimensions
-    points: tuple[Float, tuple[int, int, int], int, float]  # what kernels read p_j from
+    points: _native.Points  # what kernels read p_j from
 
     @property
     def patch_size(self) -> int:
@@ -109,16 +98,6 @@ class Features:
     def channels(self) -> int:
         """Number of channels in a patch."""
         return self.padded.shape[-1]
-
-    @property
-    def strides(self) -> tuple[int, int, int]:
-        """Steps in the flat image from one slice, row, column to the next."""
-        return strides_of(self.padded.shape)
-
-    @property
-    def offsets(self) -> Array:
-        """Steps in the flat image from the first corner of a patch to each of its numbers: (d,)."""
-        return patch_offsets(self.padded.shape, self.patch)
 
     def at(self, pixels: Array) -> Float:
         """Return p_j for the given flat pixel numbers j: (m, p)."""
@@ -157,5 +136,5 @@ def _features(
     return Features(
         padded, spatial, h_s, h_r, n_dims, (z, y, x), z * y * x, patch,
         dim=depth * height * width * padded.shape[-1] + n_dims,
-        points=(padded, patch, n_dims, float(np.float32(1.0 / h_s))),
+        points=_native.Points(padded, patch, n_dims, float(np.float32(1.0 / h_s))),
     )  # fmt: skip

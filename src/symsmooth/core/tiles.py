@@ -17,7 +17,6 @@ class Tiling:
 
     grid: tuple[int, int, int]  # z, y, x
     tile: tuple[int, int, int]
-    n_tiles: tuple[int, int, int]  # along each axis
     boxes: NDArray[np.int64]  # tiles as (z0, z1, y0, y1, x0, x1), in raster order
     strips: list[slice]  # runs of tiles that share their rows
 
@@ -31,9 +30,9 @@ def tiling(grid: tuple[int, int, int]) -> Tiling:
     ends = [np.minimum(s + t, g) for s, t, g in zip(starts, tile, grid, strict=True)]
     pairs = [a.ravel() for both in zip(starts, ends, strict=True) for a in both]
     boxes = np.ascontiguousarray(np.stack(pairs, axis=1).astype(np.int64))
-    z, y, x = starts[0].shape
-    strips = [slice(at, at + x) for at in range(0, len(boxes), x)]
-    return Tiling(grid, tile, (z, y, x), boxes, strips)
+    columns = starts[0].shape[-1]
+    strips = [slice(at, at + columns) for at in range(0, len(boxes), columns)]
+    return Tiling(grid, tile, boxes, strips)
 
 
 def spans(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
 import scipy.ndimage
@@ -23,6 +24,7 @@ from ..core.tiles import spans
 
 _LOG2E = 1.0 / math.log(2.0)
 _STEERED = 2**16  # pixels whose kernels are steered in one piece
+Span = tuple[int, int, int, int]  # z0, z1, y0, y1 of a strip
 SOFT_REACH = 3.0  # a soft window ends at this many h_s, where its weight is exp(-4.5)
 
 
@@ -45,6 +47,12 @@ class WindowFilter(LinearOperator):
     def apply(self, values: Array) -> Array:
         """Return W values for columns laid out as images, (m, z, y, x), float32 or float64."""
         raise NotImplementedError
+
+    def _add_strips(self, strip: Callable[[Span], tuple[int, int, Array]], total: Array) -> None:
+        """Add what each strip of the image gives: its first slice and row, and columns from there on."""
+        with self.pool as pool:
+            for _, (z, y, part) in pool.map(strip, spans(self.grid), "weights"):
+                total[:, z : z + part.shape[1], y : y + part.shape[2]] += part
 
     def row_sums(self) -> Array:
         """Return W 1."""
@@ -87,40 +95,20 @@ class SymmetricFilter(WindowFilter):
         self, noisy: Float, patch_size: int, h_r: float, offsets: Array, spatial: Float, pool: Pool | None
     ) -> None:  # fmt: skip
         super().__init__(noisy.shape[:-1], offsets, pool)
-        self._padded = np.ascontiguousarray(np.moveaxis(pad_for_patches(noisy, patch_size), -1, 0))
-        self._patch = patch_shape(noisy.ndim - 1, patch_size)
-        self._coefficient = _LOG2E / (2.0 * h_r**2)
-        self._spatial = spatial
+        padded = np.ascontiguousarray(np.moveaxis(pad_for_patches(noisy, patch_size), -1, 0))
+        patch = patch_shape(noisy.ndim - 1, patch_size)
+        coefficient = _LOG2E / (2.0 * h_r**2)
+        self._window = _native.SymmetricWindow(padded, patch, offsets, spatial, coefficient)
 
     def apply(self, values: Array) -> Array:
         """Return W values; each pair of pixels is weighed once."""
-        depth, height, _ = self.grid
-        reach_z, reach_y = int(self.offsets[:, 0].max()), int(self.offsets[:, 1].max())
-
-        def run(span: tuple[int, int, int, int]) -> tuple[slice, slice, Array]:
-            z0, z1, y0, y1 = span
-            rows_z = slice(z0, min(z1 + reach_z, depth))
-            rows_y = slice(y0, min(y1 + reach_y, height))
-            part = np.zeros_like(values[:, rows_z, rows_y])
-            _native.symmetric_window(
-                self._padded, self._patch, self.offsets, self._spatial, self._coefficient, span,
-                values, (z0, y0), part,
-            )  # fmt: skip
-            return rows_z, rows_y, part
-
         total = values.copy()  # W_ii = 1
-        with self.pool as pool:
-            for _, (rows_z, rows_y, part) in pool.map(run, spans(self.grid), "weights"):
-                total[:, rows_z, rows_y] += part
+        self._add_strips(lambda span: self._window.apply(span, values), total)
         return total
 
     def to_sparse(self) -> scipy.sparse.csr_array:
         """Return W as a sparse matrix: n times the window's size entries."""
-        weights = np.zeros((len(self.offsets), *self.grid), np.float32)
-        _native.symmetric_weights(
-            self._padded, self._patch, self.offsets, self._spatial, self._coefficient, weights
-        )
-        half = self._sparse(weights, self.offsets)
+        half = self._sparse(self._window.weights(), self.offsets)
         return (half + half.T + scipy.sparse.eye_array(self.shape[0], dtype=np.float32)).tocsr()
 
     def _transpose(self) -> SymmetricFilter:
@@ -145,35 +133,18 @@ class SteeredFilter(WindowFilter):
         )
         pairs = ((0, 0, 1), (1, 1, 1), (2, 2, 1), (0, 1, 2), (0, 2, 2), (1, 2, 2))
         half = _LOG2E / 2
-        self._steering = np.stack([full[..., a, b] * np.float32(f * half) for a, b, f in pairs])
+        steering = np.stack([full[..., a, b] * np.float32(f * half) for a, b, f in pairs])
+        self._window = _native.SteeredWindow(steering, offsets)
 
     def apply(self, values: Array) -> Array:
         """Return W values, or W^T values for the transpose."""
-        depth, height, _ = self.grid
-        reach = np.abs(self.offsets).max(axis=0) if self._transposed else np.zeros(3, int)
-
-        def run(span: tuple[int, int, int, int]) -> tuple[slice, slice, Array]:
-            z0, z1, y0, y1 = span
-            rows_z = slice(max(z0 - reach[0], 0), min(z1 + reach[0], depth))
-            rows_y = slice(max(y0 - reach[1], 0), min(y1 + reach[1], height))
-            part = np.zeros_like(values[:, rows_z, rows_y])
-            _native.steered_window(
-                self._steering, self.offsets, span, values, self._transposed,
-                (rows_z.start, rows_y.start), part,
-            )  # fmt: skip
-            return rows_z, rows_y, part
-
         total = np.zeros_like(values)
-        with self.pool as pool:
-            for _, (rows_z, rows_y, part) in pool.map(run, spans(self.grid), "weights"):
-                total[:, rows_z, rows_y] += part
+        self._add_strips(lambda span: self._window.apply(span, values, self._transposed), total)
         return total
 
     def to_sparse(self) -> scipy.sparse.csr_array:
         """Return W as a sparse matrix: n times the window's size entries."""
-        weights = np.zeros((len(self.offsets), *self.grid), np.float32)
-        _native.steered_weights(self._steering, self.offsets, weights)
-        matrix = self._sparse(weights, self.offsets).tocsr()
+        matrix = self._sparse(self._window.weights(), self.offsets).tocsr()
         return matrix.T.tocsr() if self._transposed else matrix
 
     def _transpose(self) -> SteeredFilter:

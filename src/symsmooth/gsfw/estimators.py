@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _native
-from ..core.image import Array, Float
+from ..core.image import Float
 from ..core.parallel import Pool
 from ..mixture.members import Members
 
@@ -27,6 +27,10 @@ _TRUST = 0.75
 _MIN_WEIGHT = 1e-4
 # Clusters are estimated in so many tasks, of so many clusters at least: each adds up a part of the picture.
 _MAX_RUNS, _MIN_RUN = 64, 256
+
+
+# Where the pixels begin that a run of clusters touches; total, mass and spread there, and places to spare.
+Part = tuple[int, Float]
 
 
 @dataclass(frozen=True)
@@ -48,14 +52,11 @@ def spectral(noisy: Float, members: Members, sigma: float, pool: Pool) -> Estima
     doi:10.1109/TIT.2017.2653801).
     """
 
-    def chunk(first: int, last: int, start: int, total: Float, mass: Float, spread: Float) -> None:
-        _native.spectral_filter(
-            plane, lines, members.patch[-1], members.pointers, members.corners, members.shares,
-            first, last, sigma**2, _SPECTRUM_BIAS, start, total, mass, spread,
-        )  # fmt: skip
+    def chunk(clusters: tuple[int, int]) -> Part:
+        return _native.spectral_filter(native, *clusters, plane, sigma**2, _SPECTRUM_BIAS)
 
-    plane, lines = _flat(noisy, members)
-    return _aggregate(noisy, members, lines, chunk, pool, noisy)
+    plane, native = _flat(noisy, members), members.native
+    return _aggregate(noisy, members, chunk, pool, noisy)
 
 
 def wiener(
@@ -79,19 +80,15 @@ def wiener(
     not be 0; of the trace, a bound that costs nothing is taken (native/cluster_filters.cpp).
     """
 
-    def chunk(first: int, last: int, start: int, total: Float, mass: Float, spread: Float) -> None:
-        _native.wiener_filter(
-            plane, guide, lines, members.patch[-1], members.pointers, members.corners,
-            members.shares, first, last, sigma**2, strength, trust, start, total, mass, spread,
-        )  # fmt: skip
+    def chunk(clusters: tuple[int, int]) -> Part:
+        return _native.wiener_filter(native, *clusters, plane, guide, sigma**2, strength, trust)
 
-    plane, lines = _flat(noisy, members)
-    guide, _ = _flat(pilot, members)
-    return _aggregate(noisy, members, lines, chunk, pool, pilot)
+    plane, guide, native = _flat(noisy, members), _flat(pilot, members), members.native
+    return _aggregate(noisy, members, chunk, pool, pilot)
 
 
-def _flat(plane: Float, members: Members) -> tuple[Float, Array]:
-    """Return one channel (*spatial) flat, with a few places to spare, and where a patch's lines begin.
+def _flat(plane: Float, members: Members) -> Float:
+    """Return one channel (*spatial) flat, with a few places to spare.
 
     What the kernels cannot hold, or would read from beyond the channel, is refused here.
     """
@@ -109,39 +106,24 @@ def _flat(plane: Float, members: Members) -> tuple[Float, Array]:
         )
     flat = np.zeros(plane.size + _SPARE, np.float32)
     flat[: plane.size] = plane.reshape(-1)
-    _, height, width = shape
-    depth, rows, _ = members.patch
-    lines = np.add.outer(np.arange(depth) * height * width, np.arange(rows) * width)
-    return flat, lines.reshape(-1)
+    return flat
 
 
 def _aggregate(
     noisy: Float,
     members: Members,
-    lines: Array,
-    chunk: Callable[..., None],
+    chunk: Callable[[tuple[int, int]], Part],
     pool: Pool,
     otherwise: Float,
 ) -> Estimate:
     """Run a kernel on all clusters and divide by the weights; ``otherwise`` where there are none."""
     total, mass, spread = (np.zeros(noisy.size, np.float32) for _ in range(3))
-
-    def run(clusters: tuple[int, int]) -> tuple[int, Array]:
-        first, last = clusters
-        own = members.corners[members.pointers[first] : members.pointers[last]]
-        if own.size == 0:
-            return 0, np.zeros((3, 0), np.float32)
-        start = int(own.min())
-        length = int(own.max()) + int(lines[-1]) + members.patch[-1] - start
-        parts = np.zeros((3, length + _SPARE), np.float32)
-        chunk(first, last, start, *parts)
-        return start, parts[:, :length]
-
-    for _, (start, parts) in pool.map(run, _runs(len(members.pointers) - 1), "estimates"):
-        reach = slice(start, start + parts.shape[1])
-        total[reach] += parts[0]
-        mass[reach] += parts[1]
-        spread[reach] += parts[2]
+    for _, (start, parts) in pool.map(chunk, _runs(len(members.pointers) - 1), "estimates"):
+        own = parts[:, :-_SPARE]
+        reach = slice(start, start + own.shape[1])
+        total[reach] += own[0]
+        mass[reach] += own[1]
+        spread[reach] += own[2]
     weight = _box_sum(mass, noisy.shape, members.patch)
     known = weight > _MIN_WEIGHT
     safe = np.where(known, weight, np.float32(1.0))

@@ -57,21 +57,11 @@ def aggregate_means(
 
     cluster_estimates (k, p) are whitened, as the mixture's means are; u is not.
     """
-    log2_proportions = mixture.log2_proportions
+    points, clusters = features.points, mixture.native
     total = np.zeros(features.padded.size, np.float32)
 
-    strides, last = features.strides, int(features.offsets[-1])
-
     def run(strip: Strip) -> tuple[int, Float]:
-        boxes, pointers, ids, _ = strip
-        start = int(np.dot(boxes[0, ::2], strides))
-        stop = int(np.dot(boxes[-1, 1::2] - 1, strides)) + last + 1
-        part = np.zeros(stop - start, np.float32)
-        _native.mix_answers(
-            *features.points, boxes, pointers, ids, mixture.means, log2_proportions,
-            cluster_estimates, start, part,
-        )  # fmt: skip
-        return start, part
+        return _native.aggregate_means(points, strip.tiles, clusters, cluster_estimates)
 
     for _, (start, part) in pool.map(run, near.strips, "aggregation"):
         total[start : start + len(part)] += part

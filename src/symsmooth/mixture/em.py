@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -38,25 +39,19 @@ class GaussianMixture:
         """K."""
         return len(self.proportions)
 
-    @property
-    def log2_proportions(self) -> Float:
-        """log2 of pi, finite."""
+    @cached_property
+    def native(self) -> _native.Mixture:
+        """What kernels take: log2 of pi is finite."""
         floor = np.finfo(np.float32).tiny
-        return np.log2(np.maximum(self.proportions, floor)).astype(np.float32)
+        log2_proportions = np.log2(np.maximum(self.proportions, floor)).astype(np.float32)
+        return _native.Mixture(self.means, log2_proportions)
 
 
 class Strip(NamedTuple):
     """A run of tiles, which is one task, and the clusters that they meet."""
 
-    boxes: np.ndarray  # the tiles
-    pointers: np.ndarray  # ids[pointers[t]:pointers[t+1]] are those of the strip's tile t
-    ids: np.ndarray
-    places: slice  # of these ids in Neighbourhood.ids
-
-    @property
-    def clusters(self) -> tuple[int, int]:
-        """The first and last + 1 cluster number that it meets."""
-        return (int(self.ids.min()), int(self.ids.max()) + 1) if self.ids.size else (0, 0)
+    tiles: _native.Tiles
+    places: slice  # of their clusters in Neighbourhood.ids
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ def _neighbourhood(tiles: Tiling, pointers: np.ndarray, ids: np.ndarray) -> Neig
     for run in tiles.strips:
         own = pointers[run.start : run.stop + 1]
         places = slice(own[0], own[-1])
-        strips.append(Strip(tiles.boxes[run], own - own[0], ids[places], places))
+        strips.append(Strip(_native.Tiles(tiles.boxes[run], own - own[0], ids[places]), places))
     return Neighbourhood(tiles, pointers, ids, strips)
 
 
@@ -110,12 +105,8 @@ def neighbourhood(
     positions[:, 3 - features.n_dims :] = mixture.means[:, : features.n_dims] * features.h_s
     radius = reach * features.h_s
     while True:
-        pointers = np.zeros(len(tiles.boxes) + 1, np.int64)
-        cut = tiles.boxes, positions, tiles.tile, tiles.n_tiles, radius, pointers
-        _native.count_candidates(*cut)
+        pointers, ids = _native.find_candidates(features.grid, tiles.tile, positions, radius)
         if (np.diff(pointers) > 0).all():
-            ids = np.empty(pointers[-1], np.int32)
-            _native.list_candidates(*cut, ids)
             return _neighbourhood(tiles, pointers, ids)
         radius *= 2
 
@@ -164,27 +155,20 @@ def cluster_sums(
     stage: str,
 ) -> tuple[Float, Float, float, Float]:
     """Sum the points of ``target`` (None: the same) over the clusters; see native/mixture.cpp."""
-    log2_proportions = mixture.log2_proportions
+    points, clusters = features.points, mixture.native
+    values = None if target is None else target.padded
     point_weight = None if weight is None else np.ascontiguousarray(weight.reshape(-1), np.float32)
     tile_mass = np.zeros(len(near.ids), np.float32)
 
-    def run(strip: Strip) -> tuple[int, Float, Float, float]:
-        boxes, pointers, ids, places = strip
-        first, last = strip.clusters
-        shift = np.zeros((last - first, features.dim), np.float32)
-        tail = np.zeros((last - first, 2), np.float32)
-        scene = *features.points, boxes, pointers, ids, mixture.means, log2_proportions
-        out = first, shift, tail, tile_mass[places]
-        if target is None:
-            likelihood = _native.sum_points(*scene, point_weight, subsample, *out)
-        else:
-            likelihood = _native.average_points(*scene, target.padded, point_weight, *out)
-        return first, shift, tail, likelihood
+    def run(strip: Strip) -> tuple[float, Float, Float, Float]:
+        return _native.sum_points(points, strip.tiles, clusters, values, point_weight, subsample)
 
     total_shift = np.zeros((mixture.n_clusters, features.dim), np.float32)
     total_tail = np.zeros((mixture.n_clusters, 2), np.float32)
     likelihood = 0.0
-    for _, (first, shift, tail, value) in pool.map(run, near.strips, stage):
+    for strip, (value, shift, tail, mass) in pool.map(run, near.strips, stage):
+        first = strip.tiles.first_cluster
+        tile_mass[strip.places] = mass
         total_shift[first : first + len(shift)] += shift
         total_tail[first : first + len(tail)] += tail
         likelihood += value
@@ -292,11 +276,8 @@ def responsibilities(
         ids = near.ids[near.pointers[t] : near.pointers[t + 1]]
         z0, z1, y0, y1, x0, x1 = box
         pixels = numbers[z0:z1, y0:y1, x0:x1].ravel()
-        shares = np.empty((len(pixels), len(ids)), np.float32)
-        _native.responsibilities(
-            *features.points, box[np.newaxis], np.array([0, len(ids)]), ids, mixture.means,
-            mixture.log2_proportions, shares,
-        )  # fmt: skip
+        tile = _native.Tiles(box[np.newaxis], np.array([0, len(ids)]), ids)
+        shares = _native.responsibilities(features.points, tile, mixture.native)
         at, which = np.nonzero(shares > keep)
         rows.append(ids[which])
         columns.append(pixels[at])

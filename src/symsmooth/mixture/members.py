@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -28,6 +29,11 @@ class Members:
     shares: Float
     grid: tuple[int, int, int]  # positions of patches
     patch: tuple[int, int, int]
+
+    @cached_property
+    def native(self) -> _native.Members:
+        """What kernels take."""
+        return _native.Members(self.pointers, self.corners, self.shares, self.grid, self.patch)
 
     def without_rim(self) -> Members:
         """Return the same members with patches that lack their outermost pixels, but for those in depth."""
@@ -58,14 +64,12 @@ def assign_patches(
     n = features.n_pixels
     clusters = np.zeros((n, max_clusters), np.int32)
     weights = np.zeros((n, max_clusters), np.float32)
-    log2_proportions = mixture.log2_proportions
+    points, native = features.points, mixture.native
 
     def run(strip: Strip) -> None:
-        boxes, pointers, ids, _ = strip
         _native.strongest_clusters(
-            *features.points, boxes, pointers, ids, mixture.means, log2_proportions, temperature,
-            _MIN_SHARE, clusters, weights,
-        )  # fmt: skip
+            points, strip.tiles, native, temperature, _MIN_SHARE, clusters, weights
+        )
 
     for _ in pool.map(run, near.strips, "members", _ASSIGNING):
         pass
@@ -82,24 +86,20 @@ def _invert_assignment(
     n = len(clusters)
     length = max(-(-n // _MAX_BANDS), _MIN_BAND)
     bands = [slice(at, at + length) for at in range(0, n, length)]
-    counts = np.zeros((len(bands), k), np.int64)
 
-    def count(band: int) -> None:
-        at = bands[band]
-        _native.count_members(clusters[at], weights[at], min_share, counts[band])
+    def count(at: slice) -> Array:
+        return _native.count_members(clusters[at], weights[at], min_share, k)
 
-    for _ in pool.map(count, range(len(bands)), "members", _COUNTING):
-        pass
+    counts = np.stack([own for _, own in pool.map(count, bands, "members", _COUNTING)])
     pointers = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
     places = pointers[:-1] + np.cumsum(counts, axis=0) - counts
     corners, shares = np.empty(pointers[-1], np.int32), np.empty(pointers[-1], np.float32)
-    _, height, width, _ = features.padded.shape
-    steps = (height * width, width, 1)  # in one channel, to the next slice, row, column
+    channel = features.padded.shape[:3]
 
     def fill(band: int) -> None:
         at = bands[band]
         _native.list_members(
-            clusters[at], weights[at], min_share, features.grid, steps, at.start, places[band],
+            clusters[at], weights[at], min_share, features.grid, channel, at.start, places[band],
             corners, shares,
         )  # fmt: skip
 

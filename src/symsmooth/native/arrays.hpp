@@ -1,125 +1,153 @@
-// The border: what Python hands in is checked here, once, before a kernel sees it.
+// Arrays of Python's, and the words in which they are refused.
 //
-// A wrong array is a ValueError that says which one, what was wanted and what was given.
+// Type, dimensions and order of an array stand in a signature: what differs is a TypeError that names what is
+// wanted.  How sizes and indices fit together is checked with what is here: else a ValueError.
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 
-#include <cstdint>
-#include <optional>
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <new>
 #include <string>
-#include <type_traits>
+
+#include "kernels.hpp"
 
 namespace symsmooth {
 
 namespace nb = nanobind;
-using index = std::int64_t;
+using namespace nb::literals;
+using std::optional, std::tuple;
 
-[[noreturn]] inline void refuse(const std::string& what) { throw nb::value_error(what.c_str()); }
+// A C-contiguous array of NumPy's, held as long as this lives; T const: read only.  It is never converted:
+// what is written to it arrives.
+template <class T, int n_dims>
+class Array : public nb::ndarray<nb::numpy, T, nb::ndim<n_dims>, nb::c_contig, nb::device::cpu> {
+public:
+    using Base = nb::ndarray<nb::numpy, T, nb::ndim<n_dims>, nb::c_contig, nb::device::cpu>;
+    using Shape = std::array<index, n_dims>;
+    using Base::Base;
+    Array() = default;
+    explicit Array(Base array) : Base(std::move(array)) {}
+
+    index shape(int axis) const { return index(Base::shape(axis)); }
+    index size() const { return index(Base::size()); }
+    T& operator[](index i) const { return this->data()[i]; }
+    bool is_aligned() const { return reinterpret_cast<std::uintptr_t>(this->data()) % sizeof(T) == 0; }
+};
+
+template <int n_dims>
+using Floats = Array<const float, n_dims>;
+template <int n_dims>
+using Ints = Array<const std::int32_t, n_dims>;
+template <int n_dims>
+using Longs = Array<const index, n_dims>;
 
 inline void require(bool holds, const char* what) {
-    if (!holds) refuse(what);
+    if (!holds) throw nb::value_error(what);
 }
 
-template <class T>
-constexpr const char* type_name() {
-    using Plain = std::remove_const_t<T>;
-    if constexpr (std::is_same_v<Plain, float>) return "float32";
-    if constexpr (std::is_same_v<Plain, double>) return "float64";
-    if constexpr (std::is_same_v<Plain, std::int32_t>) return "int32";
-    if constexpr (std::is_same_v<Plain, std::int64_t>) return "int64";
-    if constexpr (std::is_same_v<Plain, std::uint8_t>) return "uint8";
+constexpr index any = -1;  // size of an axis
+
+template <class T, int n_dims>
+void require_shape(const Array<T, n_dims>& array, const char* name, typename Array<T, n_dims>::Shape wanted) {
+    bool fits = true;
+    std::string sizes, found;
+    for (int axis = 0; axis < n_dims; ++axis)
+        fits &= wanted[axis] == any || wanted[axis] == array.shape(axis);
+    if (fits) return;
+    for (int axis = 0; axis < n_dims; ++axis) {
+        sizes += (axis ? ", " : "") + (wanted[axis] == any ? "any" : std::to_string(wanted[axis]));
+        found += (axis ? ", " : "") + std::to_string(array.shape(axis));
+    }
+    require(false, (std::string(name) + " must have shape (" + sizes + "), got (" + found + ")").c_str());
 }
 
-// A C-contiguous array of T through the buffer protocol, held as long as this lives; T const: read only.
+// All of data[:size] lie in low <= x < high.
 template <class T>
-class Array {
-public:
-    Array(nb::handle object, const char* name, int n_dims) : name_(name) {
-        const int writable = std::is_const_v<T> ? 0 : PyBUF_WRITABLE;
-        if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | writable) != 0) {
-            PyErr_Clear();
-            refuse(wanted(n_dims) + ", got something else");
-        }
-        const bool fits = has_type() && view_.ndim == n_dims &&
-                          reinterpret_cast<std::uintptr_t>(view_.buf) % sizeof(T) == 0;
-        if (!fits) {
-            const std::string got = ", got " + std::to_string(view_.ndim) + " dimensions of format '" +
-                                    (view_.format ? view_.format : "B") + "'";
-            PyBuffer_Release(&view_);
-            refuse(wanted(n_dims) + got);
-        }
-    }
-    Array(const Array&) = delete;
-    Array& operator=(const Array&) = delete;
-    ~Array() { PyBuffer_Release(&view_); }
+bool are_between(const T* data, index size, index low, index high) {
+    bool inside = true;
+    for (index i = 0; i < size; ++i) inside &= data[i] >= low && data[i] < high;
+    return inside;
+}
 
-    T* data() const { return static_cast<T*>(view_.buf); }
-    index shape(int axis) const { return view_.shape[axis]; }
-    index size() const { return view_.len / index(sizeof(T)); }
-    T& operator[](index i) const { return data()[i]; }
+// Pointers into an array of `end` elements begin at 0 or later, never fall, and end at `end` or before.
+inline void require_pointers(const Longs<1>& pointers, index end) {
+    bool rising = pointers.size() > 0 && pointers[0] >= 0 && pointers[pointers.size() - 1] <= end;
+    for (index i = 1; i < pointers.size(); ++i) rising &= pointers[i - 1] <= pointers[i];
+    require(rising, "pointers must rise from 0 to at most the size of what they point into");
+}
 
-    void require_size(index wanted_size) const {
-        if (size() != wanted_size)
-            refuse(std::string(name_) + " must have " + std::to_string(wanted_size) + " elements, got " +
-                   std::to_string(size()));
+// A new array of zeros; std::bad_alloc, which is a MemoryError, if there is no room for it.
+template <class T, int n_dims>
+Array<T, n_dims> zeros(typename Array<T, n_dims>::Shape shape) {
+    constexpr index max_size = index(1) << 38;
+    index size = 1;
+    std::size_t sizes[n_dims];
+    for (int axis = 0; axis < n_dims; ++axis) {
+        if (__builtin_mul_overflow(size, shape[axis], &size) || size > max_size) throw std::bad_alloc();
+        sizes[axis] = std::size_t(shape[axis]);
     }
-    // At least so many: kernels may touch what lies beyond.
-    void require_at_least(index wanted_size) const {
-        if (size() < wanted_size)
-            refuse(std::string(name_) + " must have at least " + std::to_string(wanted_size) +
-                   " elements, got " + std::to_string(size()));
-    }
-    void require_shape(int axis, index wanted_size) const {
-        if (shape(axis) != wanted_size)
-            refuse(std::string(name_) + " must have size " + std::to_string(wanted_size) + " along axis " +
-                   std::to_string(axis) + ", got " + std::to_string(shape(axis)));
-    }
-    // All elements from `from` to `to` lie in low <= x < high.
-    void require_between(index low, index high, index from, index to) const {
-        bool inside = true;
-        for (index i = from; i < to; ++i) inside &= data()[i] >= low && data()[i] < high;
-        if (!inside)
-            refuse(std::string(name_) + " must lie between " + std::to_string(low) + " and " +
-                   std::to_string(high - 1));
-    }
-    void require_between(index low, index high) const { require_between(low, high, 0, size()); }
-    // Pointers into an array of `end` elements: they begin at 0 or later, never fall, end at `end` or before.
-    void require_pointers(index end) const {
-        bool rising = size() > 0 && data()[0] >= 0 && data()[size() - 1] <= end;
-        for (index i = 1; i < size(); ++i) rising &= data()[i - 1] <= data()[i];
-        if (!rising) refuse(std::string(name_) + " must rise from 0 to at most " + std::to_string(end));
-    }
+    void* memory = std::calloc(std::size_t(std::max(size, index(1))), sizeof(T));
+    if (!memory) throw std::bad_alloc();
+    return {memory, n_dims, sizes, nb::capsule(memory, [](void* own) noexcept { std::free(own); })};
+}
 
-private:
-    bool has_type() const {
-        const char* format = view_.format ? view_.format : "B";
-        if (format[0] == '\0' || format[1] != '\0' || view_.itemsize != sizeof(T)) return false;
-        const std::string codes = std::is_floating_point_v<T> ? "fd" : std::is_signed_v<T> ? "bhilq" : "BHILQ?";
-        return codes.find(format[0]) != std::string::npos;
-    }
-    std::string wanted(int n_dims) const {
-        return std::string(name_) + " must be a contiguous" + (std::is_const_v<T> ? "" : ", writable") +
-               " array of " + type_name<T>() + " with " + std::to_string(n_dims) + " dimensions";
-    }
+// Do something that touches no object of Python's, while other threads run.
+template <class Work>
+auto unlocked(const Work& work) {
+    const nb::gil_scoped_release release;
+    return work();
+}
 
-    const char* name_;
-    Py_buffer view_{};
-};
+// ---------------------------------------------------------------- extents
 
-// An array that may be None.
+using Three = std::array<index, 3>;  // z, y, x
+
+constexpr index longest = index(1) << 20;  // of an extent: products of three do not overflow
+
+inline Extent extent(Three three) { return {three[0], three[1], three[2]}; }
+inline index count(Extent e) { return e.z * e.y * e.x; }
+
 template <class T>
-class Optional {
-public:
-    Optional(nb::handle object, const char* name, int n_dims) {
-        if (!object.is_none()) array_.emplace(object, name, n_dims);
-    }
-    explicit operator bool() const { return array_.has_value(); }
-    const Array<T>* operator->() const { return &*array_; }
-    T* data() const { return array_ ? array_->data() : nullptr; }
+Extent extent_of(const Array<T, 4>& image, int first_axis) {
+    return {image.shape(first_axis), image.shape(first_axis + 1), image.shape(first_axis + 2)};
+}
 
-private:
-    std::optional<Array<T>> array_;
-};
+inline void require_extent(Extent e) {
+    for (index side : {e.z, e.y, e.x})
+        require(1 <= side && side <= longest, "extents must be 1 to 2^20 along each axis");
+}
+
+// The positions of a patch in an image; refused if there are none.
+inline Extent positions(Extent image, Extent patch) {
+    require_extent(patch);
+    const Extent grid{image.z - patch.z + 1, image.y - patch.y + 1, image.x - patch.x + 1};
+    require(grid.z >= 1 && grid.y >= 1 && grid.x >= 1, "patches must fit into the image");
+    return grid;
+}
 
 }  // namespace symsmooth
+
+template <class T, int n_dims>
+struct nanobind::detail::type_caster<symsmooth::Array<T, n_dims>> {
+    using Own = symsmooth::Array<T, n_dims>;
+    using Base = make_caster<typename Own::Base>;
+    NB_TYPE_CASTER(Own, Base::Name)
+
+    template <class Flags>
+    bool from_python(handle source, Flags flags, cleanup_list* cleanup) noexcept {
+        Base base;
+        if (!base.from_python(source, Flags(flags & ~Flags(cast_flags::convert)), cleanup)) return false;
+        value = Own(base.value);
+        return value.is_aligned();
+    }
+    static handle from_cpp(const Own& array, rv_policy policy, cleanup_list* cleanup) noexcept {
+        return Base::from_cpp(array, policy, cleanup);
+    }
+};

@@ -9,7 +9,7 @@ namespace symsmooth::SYMSMOOTH_ISA {
 
 namespace {
 
-constexpr float least_factor = 1e-3f;  // directions that keep less are left out
+constexpr float min_factor = 1e-3f;  // directions that keep less are left out
 
 class Group {
 public:
@@ -18,14 +18,14 @@ public:
           together_(together),
           d(groups.d * together),
           wide(padded(d)),
-          rows((groups.most + 4) * wide),
-          guide((groups.most + 4) * wide),
-          projected((groups.most + 4) * wide),
+          rows((groups.max_count + 4) * wide),
+          guide((groups.max_count + 4) * wide),
+          projected((groups.max_count + 4) * wide),
           mean(wide),
           guide_mean(wide),
           matrix((wide + 4) * wide),
           kept(wide * wide),
-          kept_turned(wide * wide),
+          kept_transposed(wide * wide),
           scaled(wide * wide),
           values(wide),
           work(4 * wide) {}
@@ -33,7 +33,7 @@ public:
     // Fill rows with patches of the planes from `first` on, less their mean; returns their variance.
     //
     // The variance is that of all numbers, plane by plane, as if each plane were flat.
-    float gather(const float* planes, index first, float* to, float* to_mean) const {
+    float gather(const float* planes, index first, float* to, float* to_mean) {
         const index side = groups_.d;
         for (index r = 0; r < n; ++r) {
             for (index p = 0; p < together_; ++p)
@@ -88,7 +88,7 @@ public:
         for (index e = 0; e < d; ++e) {
             const float value = values[e];
             const float factor = is_pilot ? value / (value + 1.0f) : 1.0f - bias / max(value, 1e-6f);
-            if (!(factor > least_factor)) continue;
+            if (!(factor > min_factor)) continue;
             for (index q = 0; q < wide; q += lanes) {
                 const Vec8 vector = load(matrix + e * wide + q);
                 store(kept + rank * wide + q, vector);
@@ -100,13 +100,13 @@ public:
             std::memset(rows, 0, n * wide * sizeof(float));
             return;
         }
-        transpose(kept, wide, rank, d, kept_turned, wide);
-        product(plain(rows, wide), kept_turned, wide, d, projected, wide, n, padded(rank));
+        transpose(kept, wide, rank, d, kept_transposed, wide);
+        product(plain(rows, wide), kept_transposed, wide, d, projected, wide, n, padded(rank));
         product(plain(projected, wide), scaled, wide, rank, rows, wide, n, wide);
     }
 
     // Add the patches to the planes from `first` on, and one to the mass of their corners.
-    void scatter(index first) const {
+    void scatter(index first) {
         for (index r = 0; r < n; ++r)
             for (index p = 0; p < together_; ++p) {
                 const index at = (first + p) * groups_.size + corners[r];
@@ -150,8 +150,8 @@ private:
 
 public:
     const index d, wide;
-    mutable Buffer<float> rows, guide, projected, mean, guide_mean, matrix, kept, kept_turned, scaled,
-        values, work;
+    Buffer<float> rows, guide, projected, mean, guide_mean, matrix, kept, kept_transposed, scaled, values,
+        work;
 };
 
 }  // namespace
@@ -165,7 +165,7 @@ void bayes_groups(const float* planes, const float* pilot, const Groups& groups,
     Group group(groups, together);
     for (index g = 0; g < groups.count; ++g) {
         group.n = groups.counts[g];
-        group.corners = groups.members + g * groups.most;
+        group.corners = groups.members + g * groups.max_count;
         if (group.n == 0) continue;
         for (index first = 0; first < groups.planes; first += together) {
             const float variance = group.gather(planes, first, group.rows, group.mean);

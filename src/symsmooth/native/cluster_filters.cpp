@@ -9,9 +9,9 @@ namespace symsmooth::SYMSMOOTH_ISA {
 
 namespace {
 
-constexpr float fewest = 0.1f;      // degrees of freedom: with fewer a cluster is one patch, its own mean
-constexpr float least_energy = 1e-30f;
-constexpr float most_signal = 1e12f;  // in units of the noise: squares of it do not overflow
+constexpr float min_freedom = 0.1f;  // degrees of freedom: with fewer a cluster is one patch, its own mean
+constexpr float min_energy = 1e-30f;
+constexpr float max_signal = 1e12f;  // in units of the noise: squares of it do not overflow
 constexpr float resolution = 1e-6f;  // of a Gram matrix's trace: eigenvalues below it may be rounding
 
 // The members of one cluster.
@@ -26,11 +26,11 @@ SYMSMOOTH_INLINE Cluster cluster_of(const Members& members, index c) {
     return {members.corners + at, members.shares + at, members.pointers[c + 1] - at};
 }
 
-index most_members(const Members& members) {
-    index most = 0;
+index max_members(const Members& members) {
+    index largest = 0;
     for (index c = members.first; c < members.last; ++c)
-        most = max(most, members.pointers[c + 1] - members.pointers[c]);
-    return most;
+        largest = max(largest, members.pointers[c + 1] - members.pointers[c]);
+    return largest;
 }
 
 struct Weights {
@@ -67,8 +67,8 @@ SYMSMOOTH_INLINE void centre(float* rows, index wide, const float* mean, const f
 
 // Add mean + row / root, with weight shares * quality.
 SYMSMOOTH_INLINE void scatter(const float* rows, index wide, const float* mean, const float* roots,
-                              const PatchLines& patch, const Cluster& cluster, float quality,
-                              float variance, const Aggregate& out) {
+                              const PatchLines& patch, const Cluster& cluster, float quality, float variance,
+                              const Aggregate& out) {
     const Vec8 line_only = first_lanes(patch.side);
     for (index r = 0; r < cluster.n; ++r) {
         const float weight = cluster.shares[r] * quality;
@@ -89,7 +89,7 @@ SYMSMOOTH_INLINE float shrink(float x, float ratio) {
     }
     const float edge = 1.0f + std::sqrt(ratio);
     if (x <= edge * edge) return 0.0f;
-    x = min(x, most_signal);
+    x = min(x, max_signal);
     const float apart = 1.0f - (ratio + 1.0f) / x;
     return std::sqrt(max(apart * apart - 4.0f * ratio / (x * x), 0.0f));
 }
@@ -104,10 +104,10 @@ void spectral_filter(const float* pixels, const PatchLines& lines, const Members
                      float bias, const Aggregate& aggregate) {
     const PatchLines patch = lines;  // copies stay in registers
     const Aggregate out = aggregate;
-    const index d = patch.n_lines * patch.side, wide = padded(d), most = most_members(members);
-    Buffer<float> rows((most + 4) * wide), estimates((most + 4) * wide), roots(most), mean(wide);
+    const index d = patch.n_lines * patch.side, wide = padded(d), max_n = max_members(members);
+    Buffer<float> rows((max_n + 4) * wide), estimates((max_n + 4) * wide), roots(max_n), mean(wide);
     Buffer<float> matrix((wide + 4) * wide), kept(wide * wide), scaled(wide * wide);
-    Buffer<float> turned(wide * wide), projected((most + 4) * wide), values(wide), work(4 * wide);
+    Buffer<float> turned(wide * wide), projected((max_n + 4) * wide), values(wide), work(4 * wide);
     for (index c = members.first; c < members.last; ++c) {
         const Cluster cluster = cluster_of(members, c);
         const index n = cluster.n;
@@ -118,11 +118,11 @@ void spectral_filter(const float* pixels, const PatchLines& lines, const Members
         const float freedom = g.sum * g.sum / g.square - 1.0f;
         index rank = 0;
         float trace = 0.0f;
-        if (freedom > fewest) {
+        if (freedom > min_freedom) {
             product_upper(transposed(rows, wide), rows, wide, n, matrix, wide, d, wide);
             float energy = 0.0f;
             for (index e = 0; e < d; ++e) energy += matrix[e * wide + e];
-            const float inverse = 1.0f / max(energy, least_energy);
+            const float inverse = 1.0f / max(energy, min_energy);
             for (index e = 0; e < d; ++e)
                 for (index q = e; q < d; ++q)
                     matrix[q * wide + e] = matrix[e * wide + q] = matrix[e * wide + q] * inverse;
@@ -205,8 +205,7 @@ SYMSMOOTH_INLINE void divide(const System& system, const float* gram, float shif
 
 SYMSMOOTH_INLINE void set_right(const System& system, const float* matrix, index size) {
     for (index e = 0; e < size; ++e)
-        for (index q = 0; q < size; q += lanes)
-            store(system.right(e) + q, load(matrix + e * capacity + q));
+        for (index q = 0; q < size; q += lanes) store(system.right(e) + q, load(matrix + e * capacity + q));
 }
 
 // matrix -= shift * right half
@@ -233,11 +232,11 @@ struct Solver {
     System system{rows, inverse_d, factors};
 
     // E = U W (I - a (S + a I)^-1), W = I - (S + b I)^-1 (b I - U'D), S = U'U, into rows of D.
-    SYMSMOOTH_INLINE float within_patches(const float* guide, float* difference, index n, index d,
-                                          index wide, float a, float b) {
-        const Strided turned_guide = transposed(guide, wide);
-        product_upper(turned_guide, guide, wide, n, gram, capacity, d, wide);
-        product(turned_guide, difference, wide, n, system.right(0), System::stride, d, wide);
+    SYMSMOOTH_INLINE float within_patches(const float* guide, float* difference, index n, index d, index wide,
+                                          float a, float b) {
+        const Strided transposed_guide = transposed(guide, wide);
+        product_upper(transposed_guide, guide, wide, n, gram, capacity, d, wide);
+        product(transposed_guide, difference, wide, n, system.right(0), System::stride, d, wide);
         complement(system, b, d);
         divide(system, gram, shift_of(gram, b, d), d);
         complement(system, 1.0f, d);
@@ -252,8 +251,8 @@ struct Solver {
     }
 
     // E = (I - b (G + b I)^-1) W U, W = I - (a I - D U') (G + a I)^-1, G = U U', into rows of D.
-    SYMSMOOTH_INLINE float across_patches(const float* guide, float* difference, index n, index d,
-                                          index wide, float a, float b) {
+    SYMSMOOTH_INLINE float across_patches(const float* guide, float* difference, index n, index d, index wide,
+                                          float a, float b) {
         const index columns = padded(n);
         turn(guide, wide, n, d, turned);
         product_upper(plain(guide, wide), turned, capacity, d, gram, capacity, n, columns);
@@ -292,8 +291,8 @@ void wiener_filter(const float* pixels, const float* pilot, const PatchLines& li
                    float noise, float strength, float trust, const Aggregate& aggregate) {
     const PatchLines patch = lines;  // copies stay in registers
     const Aggregate out = aggregate;
-    const index d = patch.n_lines * patch.side, wide = padded(d), most = most_members(members);
-    Buffer<float> rows((most + 4) * wide), guide((most + 4) * wide), roots(most);
+    const index d = patch.n_lines * patch.side, wide = padded(d), max_n = max_members(members);
+    Buffer<float> rows((max_n + 4) * wide), guide((max_n + 4) * wide), roots(max_n);
     Buffer<float> mean(wide), pilot_mean(wide);
     Solver solver;
     for (index c = members.first; c < members.last; ++c) {

@@ -40,9 +40,9 @@ public:
         : d(groups.d),
           wide(padded(groups.d)),
           transform_(transform),
-          rows(padded(groups.most) * wide),
-          spectrum(wide * padded(groups.most)),
-          work(wide * padded(groups.most)),
+          rows(padded(groups.max_count) * wide),
+          spectrum(wide * padded(groups.max_count)),
+          work(wide * padded(groups.max_count)),
           scaled(wide) {}
 
     // The largest power of two that is not above count.
@@ -120,7 +120,7 @@ void threshold_groups(const float* planes, const Groups& groups, const Transform
     Group group(groups, transform);
     for (index g = 0; g < groups.count; ++g) {
         if (groups.counts[g] == 0) continue;
-        const std::int32_t* corners = groups.members + g * groups.most;
+        const std::int32_t* corners = groups.members + g * groups.max_count;
         group.begin(groups.counts[g]);
         for (index p = 0; p < groups.planes; ++p) {
             group.analyse(planes + p * groups.size, corners, groups.offsets, group.spectrum);
@@ -136,8 +136,8 @@ void threshold_groups(const float* planes, const Groups& groups, const Transform
             }
             group.spectrum[0] = mean;
             group.synthesise(group.spectrum);
-            group.scatter(corners, groups.offsets, 1.0f / float(1 + sum(count)), groups.total + p * groups.size,
-                          groups.mass + p * groups.size);
+            group.scatter(corners, groups.offsets, 1.0f / float(1 + sum(count)),
+                          groups.total + p * groups.size, groups.mass + p * groups.size);
         }
     }
 }
@@ -148,11 +148,11 @@ void threshold_groups(const float* planes, const Groups& groups, const Transform
 void wiener_groups(const float* planes, const float* pilot, const Groups& groups, const Transform& transform,
                    float noise) {
     Group group(groups, transform);
-    Buffer<float> guide(group.wide * padded(groups.most));
+    Buffer<float> guide(group.wide * padded(groups.max_count));
     const Vec8 noises = splat(noise), tiny = splat(1e-30f);  // without noise, nothing is divided by zero
     for (index g = 0; g < groups.count; ++g) {
         if (groups.counts[g] == 0) continue;
-        const std::int32_t* corners = groups.members + g * groups.most;
+        const std::int32_t* corners = groups.members + g * groups.max_count;
         group.begin(groups.counts[g]);
         for (index p = 0; p < groups.planes; ++p) {
             group.analyse(planes + p * groups.size, corners, groups.offsets, group.spectrum);
@@ -168,8 +168,8 @@ void wiener_groups(const float* planes, const float* pilot, const Groups& groups
             }
             group.spectrum[0] = mean;
             group.synthesise(group.spectrum);
-            group.scatter(corners, groups.offsets, 1.0f / (1.0f + sum(norm)),
-                          groups.total + p * groups.size, groups.mass + p * groups.size);
+            group.scatter(corners, groups.offsets, 1.0f / (1.0f + sum(norm)), groups.total + p * groups.size,
+                          groups.mass + p * groups.size);
         }
     }
 }

@@ -62,8 +62,9 @@ void use(const std::string& name) {
         }
         names += (names.empty() ? "" : ", ") + std::string(set->name);
     }
-    throw std::invalid_argument("instruction set " + name + " is not available here; SYMSMOOTH_ISA may be one of " +
-                                names + ", or not set");
+    throw std::invalid_argument("instruction set " + name +
+                                " is not available here; SYMSMOOTH_ISA may be one of " + names +
+                                ", or not set");
 }
 
 }  // namespace symsmooth

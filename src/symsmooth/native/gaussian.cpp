@@ -11,7 +11,8 @@ void add_squares(const float* projections, const index* starts, index components
     for (index c = 0; c < components; ++c) {
         float* own = out + c * m;
         index i = 0;
-        for (; i + width <= m; i += width) {  // down the rows, whole cache lines at a time, the sums in registers
+        for (; i + width <= m;
+             i += width) {  // down the rows, whole cache lines at a time, the sums in registers
             Vec8 total[width / lanes];
             for (Vec8& sum : total) sum = splat(0.0f);
             for (index r = starts[c]; r < starts[c + 1]; ++r) {
@@ -32,10 +33,10 @@ void add_squares(const float* projections, const index* starts, index components
     }
 }
 
-// best[i] and label[i] become the largest of scores[:, i] and where it is, if it is larger; row c is component
-// first + c.
-void keep_largest(const float* scores, index components, index m, std::int32_t first,
-                  float* __restrict best, std::int32_t* __restrict label) {
+// best[i] and label[i] become the largest of scores[:, i] and where it is, if it is larger; row c is
+// component first + c.
+void keep_largest(const float* scores, index components, index m, std::int32_t first, float* __restrict best,
+                  std::int32_t* __restrict label) {
     for (index c = 0; c < components; ++c) {
         const float* row = scores + c * m;
         const std::int32_t own = first + std::int32_t(c);

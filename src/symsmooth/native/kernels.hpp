@@ -26,7 +26,7 @@ struct Points {
     Extent shape;
     index channels;
     Extent patch;
-    index n_dims;   // coordinates in a point: 2, or 3 in a volume
+    index n_dims;  // coordinates in a point: 2, or 3 in a volume
     float inv_hs;
 
     [[gnu::always_inline]] index patch_numbers() const { return patch.z * patch.y * patch.x * channels; }
@@ -35,7 +35,7 @@ struct Points {
 
 // Boxes of positions (z0, z1, y0, y1, x0, x1), and the clusters each of them meets.
 struct Tiles {
-    const index* boxes;  // (count, 6)
+    const index* boxes;     // (count, 6)
     const index* pointers;  // (count + 1)
     const std::int32_t* ids;
     index count;
@@ -50,8 +50,8 @@ struct Mixture {
 // Sums over the points, for the clusters from `first` on.
 struct ClusterSums {
     index first;
-    float* shift;  // sum gamma (q_j - mu_i): (clusters, dim)
-    float* tail;  // sum gamma, and sum gamma |q_j - mu_i|^2 or sum gamma^2: (clusters, 2)
+    float* shift;      // sum gamma (q_j - mu_i): (clusters, dim)
+    float* tail;       // sum gamma, and sum gamma |q_j - mu_i|^2 or sum gamma^2: (clusters, 2)
     float* tile_mass;  // each candidate's mass in its tile, as Tiles::ids
 };
 
@@ -111,17 +111,17 @@ struct Matching {
     const index* y;
     const index* x;
     index n_z, n_y, n_x;
-    index least, most;
+    index min_count, max_count;
     float limit;
     bool boost;
 };
 
-// Patches of planes (planes, size): corners members[g][:counts[g]], numbers at corner + offsets, which are lines of
-// `side` neighbours.
+// Patches of planes (planes, size): corners members[g][:counts[g]], numbers at corner + offsets, which are
+// lines of `side` neighbours.
 struct Groups {
-    const std::int32_t* members;  // (count, most)
+    const std::int32_t* members;  // (count, max_count)
     const std::int32_t* counts;
-    index count, most;
+    index count, max_count;
     const index* offsets;
     index d, side;
     float* total;  // (planes, size)
@@ -141,15 +141,15 @@ struct Transform {
 struct Kernels {
     const char* name;
 
-    double (*sum_points)(const Points&, const Tiles&, const Mixture&, const float* weight, index thin,
+    double (*sum_points)(const Points&, const Tiles&, const Mixture&, const float* weight, index subsample,
                          const ClusterSums&);
     double (*average_points)(const Points&, const float* target, const Tiles&, const Mixture&,
                              const float* weight, const ClusterSums&);
-    void (*mix_answers)(const Points&, const Tiles&, const Mixture&, const float* answers, index start,
-                        float* out);
+    void (*aggregate_means)(const Points&, const Tiles&, const Mixture&, const float* cluster_estimates,
+                            index start, float* out);
     void (*responsibilities)(const Points&, const Tiles&, const Mixture&, float* gamma);
-    void (*strongest_clusters)(const Points&, const Tiles&, const Mixture&, float temper, float least,
-                               index most, std::int32_t* clusters, float* weights);
+    void (*strongest_clusters)(const Points&, const Tiles&, const Mixture&, float temperature,
+                               float min_share, index max_clusters, std::int32_t* clusters, float* weights);
 
     void (*spectral_filter)(const float* pixels, const PatchLines&, const Members&, float noise, float bias,
                             const Aggregate&);
@@ -175,19 +175,18 @@ struct Kernels {
     void (*bayes_groups)(const float* planes, const float* pilot, const Groups&, index together, float flat,
                          float bias);
 
-    void (*add_squares)(const float* projections, const index* starts, index components, index m,
-                        float* out);
+    void (*add_squares)(const float* projections, const index* starts, index components, index m, float* out);
     void (*keep_largest)(const float* scores, index components, index m, std::int32_t first, float* best,
                          std::int32_t* label);
 
     // The parts that kernels are made of, for tests.
     void (*exp2)(const float* x, index n, float* out);
-    void (*product)(const float* x, bool turned, const float* y, index n_rows, index count, index width,
+    void (*product)(const float* x, bool transposed, const float* y, index n_rows, index count, index width,
                     bool upper, float* out);
     void (*solve)(float* system, index size, float* inverse_d);
     void (*eigenvectors)(float* matrix, index size, index stride, float* values);
-    index (*largest)(const float* numbers, index size, float margin, float gap, index most, float* values,
-                     std::int32_t* which);
+    index (*largest)(const float* numbers, index size, float margin, float gap, index max_count,
+                     float* values, std::int32_t* which);
 };
 
 }  // namespace symsmooth

@@ -1,27 +1,31 @@
 // Lists of clusters and of members: whole numbers only, compiled once for all processors.
 #pragma once
 
+#include <vector>
+
 #include "kernels.hpp"
 
-namespace symsmooth {
+namespace symsmooth::lists {
 
-// How a grid is cut into tiles.
+// How a grid of positions is cut into tiles, in raster order.
 struct TileGrid {
-    const index* boxes;  // (count, 6)
-    index count;
-    Extent tile, n_tiles;
+    Extent grid, tile;
+
+    Extent n_tiles() const {
+        return {(grid.z - 1) / tile.z + 1, (grid.y - 1) / tile.y + 1, (grid.x - 1) / tile.x + 1};
+    }
 };
 
-// The clusters within `radius` of each tile: fills pointers (count + 1), and ids unless it is null.
-void find_candidates(const TileGrid& grid, const float* positions, index k, float radius, index* pointers,
-                     std::int32_t* ids);
+// The clusters within `radius` of each tile: fills pointers (tiles + 1), and returns the clusters' numbers.
+std::vector<std::int32_t> find_candidates(const TileGrid& tiles, const float* centres, index k, float radius,
+                                          index* pointers);
 
-// Clusters of patches: `clusters` (n, most) with `weights`; those not above `least` do not count.
+// Clusters of patches: `clusters` (n, max_clusters) with `weights`; those not above `min_share` do not count.
 struct Memberships {
     const std::int32_t* clusters;
     const float* weights;
-    index n, most;
-    float least;
+    index n, max_clusters;
+    float min_share;
 };
 
 // Add to counts how many patches belong to each cluster.
@@ -35,7 +39,6 @@ void count_members(const Memberships&, index* counts);
 struct PatchGrid {
     index height, width, row_step, slice_step, first;
 };
-void list_members(const Memberships&, const PatchGrid&, index* places, std::int32_t* corners,
-                  float* shares);
+void list_members(const Memberships&, const PatchGrid&, index* places, std::int32_t* corners, float* shares);
 
-}  // namespace symsmooth
+}  // namespace symsmooth::lists

@@ -16,9 +16,9 @@ constexpr index lines_between_looks = 2;
 struct Heap {
     float* keys;
     std::int32_t* corners;
-    index size, most;
+    index size, max_size;
 
-    SYMSMOOTH_INLINE bool is_full() const { return size == most; }
+    SYMSMOOTH_INLINE bool is_full() const { return size == max_size; }
     // What does not lie nearer than this cannot enter.
     SYMSMOOTH_INLINE float limit() const { return is_full() ? keys[0] : 2.0f * far_away; }
 
@@ -111,12 +111,12 @@ struct Guide {
     }
 };
 
-constexpr index most_vectors = 5;
+constexpr index max_vectors = 5;
 
 // Offer `n` candidates from corner `other` on, n <= 40.
 SYMSMOOTH_INLINE void offer(const Guide& guide, const std::uint8_t* whole, index own, index other, index n,
                             Heap& heap) {
-    float sums[most_vectors * lanes];
+    float sums[max_vectors * lanes];
     const index vectors = (n + lanes - 1) / lanes;
     if (!guide.distances(int(vectors), own, other, heap.limit(), sums)) return;
     for (index v = 0; v < vectors; ++v) {
@@ -145,8 +145,8 @@ void find_nearest(const Guide& guide, const std::uint8_t* whole, index z, index 
     for (index cz = max(z - radius.z, index(0)); cz <= min(z + radius.z, shape.z - patch.z); ++cz)
         for (index cy = max(y - radius.y, index(0)); cy <= min(y + radius.y, shape.y - patch.y); ++cy) {
             const index row = (cz * shape.y + cy) * shape.x;
-            for (index cx = first; cx <= last; cx += most_vectors * lanes)
-                offer(guide, whole, own, row + cx, min(last - cx + 1, most_vectors * lanes), heap);
+            for (index cx = first; cx <= last; cx += max_vectors * lanes)
+                offer(guide, whole, own, row + cx, min(last - cx + 1, max_vectors * lanes), heap);
         }
 }
 
@@ -154,14 +154,14 @@ void find_nearest(const Guide& guide, const std::uint8_t* whole, index z, index 
 
 // List, for each reference of a grid, its nearest patches within the radius, nearest first.
 //
-// The `most` nearest are found; those whose squared distance exceeds `limit` are dropped, but the `least`
-// nearest stay.  The reference always comes first.  Where `whole` is given, patches for which it is 0 are in no
-// group but their own.  With `boost` a patch that was in an earlier list is no reference: its count is 0.
+// The `max_count` nearest are found; those whose squared distance exceeds `limit` are dropped, but the
+// `min_count` nearest stay.  The reference always comes first.  Where `whole` is given, patches for
+// which it is 0 are in no group but their own.  With `boost` a patch that was in an earlier list is no reference: its count is 0.
 void match_patches(const Planes& planes, const std::uint8_t* whole, const Matching& wanted,
                    std::int32_t* members, std::int32_t* counts) {
     const Extent shape = planes.shape;
     const index size = shape.z * shape.y * shape.x;
-    Buffer<float> pixels(planes.count * size), keys(wanted.most);
+    Buffer<float> pixels(planes.count * size), keys(wanted.max_count);
     Buffer<std::uint8_t> done(size);
     std::memcpy(pixels, planes.pixels, planes.count * size * sizeof(float));
     const Guide guide{pixels, planes.count, shape, wanted.patch};
@@ -170,11 +170,12 @@ void match_patches(const Planes& planes, const std::uint8_t* whole, const Matchi
         for (index j = 0; j < wanted.n_y; ++j)
             for (index k = 0; k < wanted.n_x; ++k, ++m) {
                 const index z = wanted.z[i], y = wanted.y[j], x = wanted.x[k];
-                Heap heap{keys, members + m * wanted.most, 0, wanted.most};
+                Heap heap{keys, members + m * wanted.max_count, 0, wanted.max_count};
                 if (!done[(z * shape.y + y) * shape.x + x]) {
                     find_nearest(guide, whole, z, y, x, wanted.radius, heap);
                     heap.sort();
-                    while (heap.size > wanted.least && heap.keys[heap.size - 1] > wanted.limit) --heap.size;
+                    while (heap.size > wanted.min_count && heap.keys[heap.size - 1] > wanted.limit)
+                        --heap.size;
                 }
                 if (wanted.boost)
                     for (index r = 0; r < heap.size; ++r) done[heap.corners[r]] = 1;

@@ -49,7 +49,8 @@ SYMSMOOTH_INLINE void combine_block(const float* factors, index count, const flo
 
 void combine(const float* factors, index count, const float* rows, index stride, float* out, index width) {
     index j = 0;
-    for (; width - j >= 4 * lanes; j += 4 * lanes) combine_block<4>(factors, count, rows + j, stride, out + j);
+    for (; width - j >= 4 * lanes; j += 4 * lanes)
+        combine_block<4>(factors, count, rows + j, stride, out + j);
     switch ((width - j) / lanes) {
         case 3: return combine_block<3>(factors, count, rows + j, stride, out + j);
         case 2: return combine_block<2>(factors, count, rows + j, stride, out + j);
@@ -100,8 +101,8 @@ SYMSMOOTH_INLINE void eliminate(float* rows, index stride, const float (&below)[
         const Vec8 first = load(at);
         const Vec8 second = load(at + stride) - splat(below[1][0]) * first;
         const Vec8 third = load(at + 2 * stride) - splat(below[2][0]) * first - splat(below[2][1]) * second;
-        const Vec8 fourth = load(at + 3 * stride) - splat(below[3][0]) * first -
-                            splat(below[3][1]) * second - splat(below[3][2]) * third;
+        const Vec8 fourth = load(at + 3 * stride) - splat(below[3][0]) * first - splat(below[3][1]) * second -
+                            splat(below[3][2]) * third;
         store(at + stride, second);
         store(at + 2 * stride, third);
         store(at + 3 * stride, fourth);
@@ -124,13 +125,15 @@ SYMSMOOTH_INLINE void factor_block(const System& system, index i, float (&below)
 
 // Four rows of D L' x = b, from the last up; those further down are taken off already.
 SYMSMOOTH_INLINE void substitute(const System& system, index i, index width) {
-    const float *first = system.left(i) + i, *second = system.left(i + 1) + i, *third = system.left(i + 2) + i;
+    const float *first = system.left(i) + i, *second = system.left(i + 1) + i,
+                *third = system.left(i + 2) + i;
     const float* inverse = system.inverse_d + i;
     for (index j = 0; j < width; j += lanes) {
         float* at = system.right(i) + j;
         const Vec8 d = load(at + 3 * System::stride) * splat(inverse[3]);
         const Vec8 c = (load(at + 2 * System::stride) - splat(third[3]) * d) * splat(inverse[2]);
-        const Vec8 b = (load(at + System::stride) - splat(second[3]) * d - splat(second[2]) * c) * splat(inverse[1]);
+        const Vec8 b =
+            (load(at + System::stride) - splat(second[3]) * d - splat(second[2]) * c) * splat(inverse[1]);
         const Vec8 a =
             (load(at) - splat(first[3]) * d - splat(first[2]) * c - splat(first[1]) * b) * splat(inverse[0]);
         store(at, a);
@@ -149,8 +152,8 @@ void forward(const System& system, index size) {
                 system.factors[4 * k + r] = system.left(k)[i + r] * system.inverse_d[k];
         const Strided factors = transposed(system.factors, 4);
         const index j = i / lanes * lanes;
-        product_rows<4, Write::difference>(factors, system.left(0) + j, stride, i, system.left(i) + j,
-                                           stride, width - j);
+        product_rows<4, Write::difference>(factors, system.left(0) + j, stride, i, system.left(i) + j, stride,
+                                           width - j);
         product_rows<4, Write::difference>(factors, system.right(0), stride, i, system.right(i), stride,
                                            width);
         float below[4][4];

@@ -82,16 +82,16 @@ constexpr index capacity = 64;  // rows of a system, and numbers in a patch
 // A x = b for many b: row i holds row i of A (symmetric, positive definite), then row i of B.
 struct System {
     static constexpr index stride = 2 * capacity;
-    float* rows;          // capacity x stride
-    float* inverse_d;     // capacity: the inverse of D in A = L D L'
-    float* factors;       // 4 x capacity, scratch
+    float* rows;       // capacity x stride
+    float* inverse_d;  // capacity: the inverse of D in A = L D L'
+    float* factors;    // 4 x capacity, scratch
 
     SYMSMOOTH_INLINE float* left(index i) const { return rows + i * stride; }
     SYMSMOOTH_INLINE float* right(index i) const { return rows + i * stride + capacity; }
 };
 
-// Replace B by A^-1 B.  Of A the upper triangle is read, and used up.  Rows beyond `size`, up to a multiple of
-// four, must be those of the identity; columns up to a multiple of eight, zero.
+// Replace B by A^-1 B.  Of A the upper triangle is read, and used up.  Rows beyond `size`, up to a multiple
+// of four, must be those of the identity; columns up to a multiple of eight, zero.
 void solve(const System& system, index size);
 
 // Replace the rows of a symmetric matrix by its eigenvectors, and fill values; they are not sorted.

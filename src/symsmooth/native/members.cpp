@@ -1,4 +1,4 @@
-// Which clusters a patch belongs to: the few largest responsibilities, tempered.
+// Which clusters a patch belongs to: the few largest responsibilities, at a temperature.
 #include "members.hpp"
 
 #include "table.hpp"
@@ -33,19 +33,19 @@ constexpr float lowest = 0.5f * no_density;
 
 }  // namespace
 
-Found find_largest(const float* numbers, index size, float margin, float best, float gap, index most,
+Found find_largest(const float* numbers, index size, float margin, float best, float gap, index max_count,
                    float* values, std::int32_t* which) {
     float low = max(best + gap, lowest), high = best;
     index count = count_above(numbers, size, low);
-    if (count < most && gap > margin) {  // too few: begin at the margin
+    if (count < max_count && gap > margin) {  // too few: begin at the margin
         high = low;
         low = max(best + margin, lowest);
         count = count_above(numbers, size, low);
     }
-    for (int step = 0; step < 8 && count > most + 2; ++step) {
+    for (int step = 0; step < 8 && count > max_count + 2; ++step) {
         const float middle = 0.5f * (low + high);
         const index above = count_above(numbers, size, middle);
-        if (above >= most) {
+        if (above >= max_count) {
             low = middle;
             count = above;
         } else {
@@ -53,7 +53,7 @@ Found find_largest(const float* numbers, index size, float margin, float best, f
         }
     }
     count = list_above(numbers, size, low, values, which);
-    while (count > most) {
+    while (count > max_count) {
         index weakest = 0;
         for (index q = 1; q < count; ++q)
             if (values[q] < values[weakest]) weakest = q;
@@ -66,15 +66,15 @@ Found find_largest(const float* numbers, index size, float margin, float best, f
 
 // For each point of a strip keep the clusters of the largest log-densities L.
 //
-// At most `most`, with weights proportional to exp(temper (L - max L)), without those below `least` of the
-// largest; clusters and weights are (pixels, most), unused places keep weight 0.
-void strongest_clusters(const Points& points, const Tiles& tiles, const Mixture& mixture, float temper,
-                        float least, index most, std::int32_t* clusters, float* weights) {
+// At most `max_clusters`, with weights proportional to exp(temperature (L - max L)), without those below
+// `min_share` of the largest; clusters and weights are (pixels, max_clusters), unused places keep weight 0.
+void strongest_clusters(const Points& points, const Tiles& tiles, const Mixture& mixture, float temperature,
+                        float min_share, index max_clusters, std::int32_t* clusters, float* weights) {
     Tile tile(points, tiles);
-    Buffer<float> values(tile.most_near);
-    Buffer<std::int32_t> which(tile.most_near);
-    const float margin = std::log2(least) / temper;
-    const Vec8 tempers = splat(temper);
+    Buffer<float> values(tile.max_near);
+    Buffer<std::int32_t> which(tile.max_near);
+    const float margin = std::log2(min_share) / temperature;
+    const Vec8 temperatures = splat(temperature);
     for (index t = 0; t < tiles.count; ++t) {
         const index at = tiles.pointers[t];
         const std::int32_t* ids = tiles.ids + at;
@@ -84,15 +84,16 @@ void strongest_clusters(const Points& points, const Tiles& tiles, const Mixture&
             if (r % 4 == 0) tile.log_densities(r);
             const float* own = tile.gamma + r * tile.columns;
             const float best = tile.maximum(own);
-            const Found found = find_largest(own, tile.columns, margin, best, gap, most, values, which);
+            const Found found =
+                find_largest(own, tile.columns, margin, best, gap, max_clusters, values, which);
             gap = found.gap;
             for (index q = 0; q < found.count; q += lanes)
-                store(values + q, exp2((load(values + q) - splat(best)) * tempers));
+                store(values + q, exp2((load(values + q) - splat(best)) * temperatures));
             float mass = 0.0f;
             for (index q = 0; q < found.count; ++q) mass += values[q];
             const float share = 1.0f / mass;
-            std::int32_t* own_clusters = clusters + tile.positions[r] * most;
-            float* own_weights = weights + tile.positions[r] * most;
+            std::int32_t* own_clusters = clusters + tile.positions[r] * max_clusters;
+            float* own_weights = weights + tile.positions[r] * max_clusters;
             for (index q = 0; q < found.count; ++q) {
                 own_clusters[q] = ids[which[q]];
                 own_weights[q] = values[q] * share;

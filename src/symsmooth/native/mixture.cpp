@@ -47,8 +47,8 @@ SYMSMOOTH_INLINE float scatter_of(const float* sums, const float* mean, index di
     return sums[dim + 1] + sum(total);
 }
 
-void add_sums(Tile& tile, const float* sums, const float* squares, const std::int32_t* ids,
-              float* tile_mass, const ClusterSums& out) {
+void add_sums(Tile& tile, const float* sums, const float* squares, const std::int32_t* ids, float* tile_mass,
+              const ClusterSums& out) {
     const index dim = tile.dim;
     for (index c = 0; c < tile.near; ++c) {
         const float* own = sums + c * tile.stride;
@@ -108,13 +108,14 @@ void add_patches(Tile& tile, const Points& points, const float* estimates, index
 
 // One E-step on a strip of tiles, and the sums that the M-step needs; returns the sum of log2 densities.
 double sum_points(const Points& points, const Tiles& tiles, const Mixture& mixture, const float* weight,
-                  index thin, const ClusterSums& out) {
+                  index subsample, const ClusterSums& out) {
     Tile tile(points, tiles);
-    Buffer<float> scale(tile.most), sums(tile.most_near * tile.stride);
+    Buffer<float> scale(tile.max_points), sums(tile.max_near * tile.stride);
     double likelihood = 0.0;
     for (index t = 0; t < tiles.count; ++t) {
         const index at = tiles.pointers[t];
-        tile.open(points, tiles.boxes + 6 * t, thin, mixture, tiles.ids + at, tiles.pointers[t + 1] - at);
+        tile.open(points, tiles.boxes + 6 * t, subsample, mixture, tiles.ids + at,
+                  tiles.pointers[t + 1] - at);
         likelihood += e_step(tile, scale);
         scale_points(tile, scale, weight);
         sum_over_points(tile, sums);
@@ -128,7 +129,7 @@ double sum_points(const Points& points, const Tiles& tiles, const Mixture& mixtu
 double average_points(const Points& points, const float* target, const Tiles& tiles, const Mixture& mixture,
                       const float* weight, const ClusterSums& out) {
     Tile tile(points, tiles);
-    Buffer<float> scale(tile.most), sums(tile.most_near * tile.stride), squares(tile.most_near);
+    Buffer<float> scale(tile.max_points), sums(tile.max_near * tile.stride), squares(tile.max_near);
     double likelihood = 0.0;
     for (index t = 0; t < tiles.count; ++t) {
         const index at = tiles.pointers[t];
@@ -143,18 +144,18 @@ double average_points(const Points& points, const float* target, const Tiles& ti
     return likelihood;
 }
 
-// Add sum_j P_j' w_j to out, w_j = sum_i gamma_ij answers_i (eq. vwj); out begins at `start` of the image.
-void mix_answers(const Points& points, const Tiles& tiles, const Mixture& mixture, const float* answers,
-                 index start, float* out) {
+// Add sum_j P_j' w_j to out, w_j = sum_i gamma_ij estimates_i (eq. vwj); out begins at `start` of the image.
+void aggregate_means(const Points& points, const Tiles& tiles, const Mixture& mixture,
+                     const float* cluster_estimates, index start, float* out) {
     Tile tile(points, tiles);
     const index d = points.patch_numbers(), width = padded(d);
-    Buffer<float> scale(tile.most), near(tile.most_near * width), estimates(tile.most * width);
+    Buffer<float> scale(tile.max_points), near(tile.max_near * width), estimates(tile.max_points * width);
     for (index t = 0; t < tiles.count; ++t) {
         const index at = tiles.pointers[t];
         tile.open(points, tiles.boxes + 6 * t, 1, mixture, tiles.ids + at, tiles.pointers[t + 1] - at);
         e_step(tile, scale);
         for (index c = 0; c < tile.near; ++c)
-            std::memcpy(near + c * width, answers + tiles.ids[at + c] * tile.dim + points.n_dims,
+            std::memcpy(near + c * width, cluster_estimates + tiles.ids[at + c] * tile.dim + points.n_dims,
                         d * sizeof(float));
         product(plain(tile.gamma, tile.columns), near, width, tile.near, estimates, width, tile.n, width);
         for (index r = 0; r < tile.n; ++r)
@@ -167,7 +168,7 @@ void mix_answers(const Points& points, const Tiles& tiles, const Mixture& mixtur
 // gamma (points, clusters) of a single tile.
 void responsibilities(const Points& points, const Tiles& tiles, const Mixture& mixture, float* gamma) {
     Tile tile(points, tiles);
-    Buffer<float> scale(tile.most);
+    Buffer<float> scale(tile.max_points);
     tile.open(points, tiles.boxes, 1, mixture, tiles.ids, tiles.pointers[1] - tiles.pointers[0]);
     e_step(tile, scale);
     for (index r = 0; r < tile.n; ++r)

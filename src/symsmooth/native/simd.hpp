@@ -71,12 +71,14 @@ SYMSMOOTH_INLINE Vec8 splat(float x) {
     return v;
 }
 
+// clang-format off: it takes ##= apart
 #define SYMSMOOTH_OPERATOR(op)                                                      \
     SYMSMOOTH_INLINE Vec8 operator op(Vec8 a, Vec8 b) {                              \
         for (int p = 0; p < Vec8::parts; ++p) a.part[p] = a.part[p] op b.part[p];    \
         return a;                                                                    \
     }                                                                                \
     SYMSMOOTH_INLINE Vec8& operator op##=(Vec8& a, Vec8 b) { return a = a op b; }
+// clang-format on
 SYMSMOOTH_OPERATOR(+)
 SYMSMOOTH_OPERATOR(-)
 SYMSMOOTH_OPERATOR(*)
@@ -170,10 +172,10 @@ SYMSMOOTH_INLINE unsigned bits(Int8 mask) {
     return unsigned(a[0] | a[1]);
 }
 
-// 2^x for x <= 126, relative error below 6e-5; 1e-38 below -126.  Beyond 126 it is some number: lanes that nobody
-// looks at may hold anything, so that the sum of bits is one of unsigned numbers, which may wrap.
-// x = n + f: adding 1.5 * 2^23 leaves the whole number n in the last bits, from where it is added to the exponent of
-// 2^f, a polynomial of degree four.
+// 2^x for x <= 126, relative error below 6e-5; 1e-38 below -126.  Beyond 126 it is some number: lanes that
+// nobody looks at may hold anything, so that the sum of bits is one of unsigned numbers, which may wrap.
+// x = n + f: adding 1.5 * 2^23 leaves the whole number n in the last bits, from where it is added to the exponent
+// of 2^f, a polynomial of degree four.
 SYMSMOOTH_INLINE Vec8 exp2(Vec8 x) {
     Vec8 result;
     for (int p = 0; p < Vec8::parts; ++p) {

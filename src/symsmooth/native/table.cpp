@@ -16,10 +16,10 @@ void exp2_of(const float* x, index n, float* out) {
 }
 
 // out (n_rows up to a multiple of four, width) = x y, or x' y
-void product_of(const float* x, bool turned, const float* y, index n_rows, index count, index width,
+void product_of(const float* x, bool is_transposed, const float* y, index n_rows, index count, index width,
                 bool upper, float* out) {
     const index tall = (n_rows + 3) / 4 * 4;
-    const Strided left = turned ? transposed(x, tall) : plain(x, count);
+    const Strided left = is_transposed ? transposed(x, tall) : plain(x, count);
     (upper ? product_upper : product)(left, y, width, count, out, width, n_rows, width);
 }
 
@@ -35,7 +35,7 @@ void eigenvectors_of(float* matrix, index size, index stride, float* values) {
     eigenvectors(matrix, size, stride, values, work);
 }
 
-index largest_of(const float* numbers, index size, float margin, float gap, index most, float* values,
+index largest_of(const float* numbers, index size, float margin, float gap, index max_count, float* values,
                  std::int32_t* which) {
     Buffer<float> padded_numbers(padded(size)), found(padded(size));
     float best = numbers[0];
@@ -44,7 +44,7 @@ index largest_of(const float* numbers, index size, float margin, float gap, inde
         best = max(best, padded_numbers[i]);
     }
     Buffer<std::int32_t> places(padded(size));
-    const Found all = find_largest(padded_numbers, padded(size), margin, best, gap, most, found, places);
+    const Found all = find_largest(padded_numbers, padded(size), margin, best, gap, max_count, found, places);
     for (index q = 0; q < all.count; ++q) {
         values[q] = found[q];
         which[q] = places[q];
@@ -56,14 +56,31 @@ index largest_of(const float* numbers, index size, float margin, float gap, inde
 
 extern const Kernels kernels;
 const Kernels kernels = {
-    SYMSMOOTH_NAME(SYMSMOOTH_ISA),
-    sum_points, average_points, mix_answers, responsibilities, strongest_clusters,
-    spectral_filter, wiener_filter,
-    symmetric_window, symmetric_window_double, symmetric_weights,
-    steered_window, steered_window_double, steered_weights,
-    match_patches, threshold_groups, wiener_groups, bayes_groups,
-    add_squares, keep_largest,
-    exp2_of, product_of, solve_system, eigenvectors_of, largest_of,
+    .name = SYMSMOOTH_NAME(SYMSMOOTH_ISA),
+    .sum_points = sum_points,
+    .average_points = average_points,
+    .aggregate_means = aggregate_means,
+    .responsibilities = responsibilities,
+    .strongest_clusters = strongest_clusters,
+    .spectral_filter = spectral_filter,
+    .wiener_filter = wiener_filter,
+    .symmetric_window = symmetric_window,
+    .symmetric_window_double = symmetric_window_double,
+    .symmetric_weights = symmetric_weights,
+    .steered_window = steered_window,
+    .steered_window_double = steered_window_double,
+    .steered_weights = steered_weights,
+    .match_patches = match_patches,
+    .threshold_groups = threshold_groups,
+    .wiener_groups = wiener_groups,
+    .bayes_groups = bayes_groups,
+    .add_squares = add_squares,
+    .keep_largest = keep_largest,
+    .exp2 = exp2_of,
+    .product = product_of,
+    .solve = solve_system,
+    .eigenvectors = eigenvectors_of,
+    .largest = largest_of,
 };
 
 }  // namespace symsmooth::SYMSMOOTH_ISA

@@ -8,7 +8,7 @@ namespace symsmooth::SYMSMOOTH_ISA {
 double sum_points(const Points&, const Tiles&, const Mixture&, const float*, index, const ClusterSums&);
 double average_points(const Points&, const float*, const Tiles&, const Mixture&, const float*,
                       const ClusterSums&);
-void mix_answers(const Points&, const Tiles&, const Mixture&, const float*, index, float*);
+void aggregate_means(const Points&, const Tiles&, const Mixture&, const float*, index, float*);
 void responsibilities(const Points&, const Tiles&, const Mixture&, float*);
 void strongest_clusters(const Points&, const Tiles&, const Mixture&, float, float, index, std::int32_t*,
                         float*);

@@ -4,26 +4,26 @@ namespace symsmooth::SYMSMOOTH_ISA {
 
 namespace {
 
-index most_points(const Tiles& tiles) {
-    index most = 0;
+index count_points(const Tiles& tiles) {
+    index largest = 0;
     for (index t = 0; t < tiles.count; ++t) {
         const index* b = tiles.boxes + 6 * t;
-        most = max(most, (b[1] - b[0]) * (b[3] - b[2]) * (b[5] - b[4]));
+        largest = max(largest, (b[1] - b[0]) * (b[3] - b[2]) * (b[5] - b[4]));
     }
-    return (most + 3) / 4 * 4;
+    return (largest + 3) / 4 * 4;
 }
 
-index most_columns(const Tiles& tiles) {
-    index most = 0;
-    for (index t = 0; t < tiles.count; ++t) most = max(most, tiles.pointers[t + 1] - tiles.pointers[t]);
-    return padded(most);
+index count_columns(const Tiles& tiles) {
+    index largest = 0;
+    for (index t = 0; t < tiles.count; ++t) largest = max(largest, tiles.pointers[t + 1] - tiles.pointers[t]);
+    return padded(largest);
 }
 
-// Positions on shifted diagonals, every thin-th; the shift changes, irregularly, from each cell of 8 pixels
+// Positions on shifted diagonals, every subsample-th; the shift changes, irregularly, from each cell of 8 pixels
 // to the next: of a periodic picture plain diagonals would show some patches only.
-SYMSMOOTH_INLINE bool is_taken(index z, index y, index x, index thin) {
+SYMSMOOTH_INLINE bool is_taken(index z, index y, index x, index subsample) {
     const index cell = (x >> 3) * 2654435 + (y >> 3) * 1640531 + (z >> 3) * 974711;
-    return thin == 1 || (z + y + x + (cell >> 7)) % thin == 0;
+    return subsample == 1 || (z + y + x + (cell >> 7)) % subsample == 0;
 }
 
 }  // namespace
@@ -44,35 +44,35 @@ void take_patch(const Points& points, const float* pixels, index corner, float* 
 }
 
 Tile::Tile(const Points& points, const Tiles& tiles)
-    : most(most_points(tiles)),
-      most_near(most_columns(tiles)),
+    : max_points(count_points(tiles)),
+      max_near(count_columns(tiles)),
       dim(points.dim()),
       stride(padded(dim + 2)),
-      rows(most * stride),
-      gamma(most * most_near),
-      means(most_near * stride),
-      clusters((dim + 1) * most_near),
+      rows(max_points * stride),
+      gamma(max_points * max_near),
+      means(max_near * stride),
+      clusters((dim + 1) * max_near),
       centre(stride),
-      corners(most),
-      positions(most) {}
+      corners(max_points),
+      positions(max_points) {}
 
-void Tile::open(const Points& points, const index* box, index thin, const Mixture& mixture,
+void Tile::open(const Points& points, const index* box, index subsample, const Mixture& mixture,
                 const std::int32_t* ids, index n_ids) {
     near = n_ids;
     columns = padded(n_ids);
-    load_points(points, box, thin);
+    load_points(points, box, subsample);
     centre_points();
     load_clusters(mixture, ids);
 }
 
-void Tile::load_points(const Points& points, const index* box, index thin) {
+void Tile::load_points(const Points& points, const index* box, index subsample) {
     const Extent grid{points.shape.z - points.patch.z + 1, points.shape.y - points.patch.y + 1,
                       points.shape.x - points.patch.x + 1};
     n = 0;
     for (index z = box[0]; z < box[1]; ++z)
         for (index y = box[2]; y < box[3]; ++y)
             for (index x = box[4]; x < box[5]; ++x) {
-                if (!is_taken(z, y, x, thin)) continue;
+                if (!is_taken(z, y, x, subsample)) continue;
                 float* to = row(n);
                 to[0] = float(z) * points.inv_hs;  // overwritten in a flat picture
                 to[points.n_dims - 2] = float(y) * points.inv_hs;

@@ -15,8 +15,8 @@ class Tile {
 public:
     Tile(const Points& points, const Tiles& tiles);
 
-    // Take every thin-th position of a box, and the clusters near it.
-    void open(const Points& points, const index* box, index thin, const Mixture& mixture,
+    // Take every subsample-th position of a box, and the clusters near it.
+    void open(const Points& points, const index* box, index subsample, const Mixture& mixture,
               const std::int32_t* ids, index n_ids);
 
     // Fill log-densities of four points from r on: log2 of pi_i exp(-|p_j - mu_i|^2 / 2), but for the
@@ -54,17 +54,17 @@ public:
     // Mean of cluster c less the tile's.
     SYMSMOOTH_INLINE const float* mean(index c) { return means + c * stride; }
 
-    const index most, most_near;  // points and clusters, in any of the tiles
-    index n = 0;        // points
-    index near = 0;     // clusters
-    index columns = 0;  // the same, up to a multiple of eight
-    const index dim, stride;  // of rows and means
+    const index max_points, max_near;  // points and clusters, in any of the tiles
+    index n = 0;                       // points
+    index near = 0;                    // clusters
+    index columns = 0;                 // the same, up to a multiple of eight
+    const index dim, stride;           // of rows and means
     Buffer<float> rows, gamma, means, clusters, centre;
     Buffer<index> corners;    // of the points' patches in the image
     Buffer<index> positions;  // of the points in the grid
 
 private:
-    void load_points(const Points& points, const index* box, index thin);
+    void load_points(const Points& points, const index* box, index subsample);
     void centre_points();
     void load_clusters(const Mixture& mixture, const std::int32_t* ids);
 };

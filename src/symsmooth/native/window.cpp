@@ -19,9 +19,18 @@ Pairs pairs_of(const Window& window, index o, Extent shape) {
     const index* offset = window.offsets + 3 * o;
     const index dz = offset[0], dy = offset[1], dx = offset[2];
     const index x0 = max(index(0), -dx), x1 = shape.x - max(index(0), dx);
-    return {o, dz, dy, dx, x0, x1 - x0,
-            max(window.y0, -dy), min(window.y1, shape.y - dy),
-            max(window.z0, -dz), min(window.z1, shape.z - dz)};
+    return {
+        .number = o,
+        .dz = dz,
+        .dy = dy,
+        .dx = dx,
+        .x0 = x0,
+        .n = x1 - x0,
+        .y0 = max(window.y0, -dy),
+        .y1 = min(window.y1, shape.y - dy),
+        .z0 = max(window.z0, -dz),
+        .z1 = min(window.z1, shape.z - dz),
+    };
 }
 
 // gain[i] += weights[i] * source[i]
@@ -33,9 +42,9 @@ SYMSMOOTH_INLINE void add_weighted(T* __restrict gain, const float* __restrict w
 
 // gain[i] += weights[i] * source[i], both ways; the rows are not the same.
 template <class T>
-SYMSMOOTH_INLINE void exchange_weighted(T* __restrict here, const T* __restrict from_here, T* __restrict there,
-                                        const T* __restrict from_there, const float* __restrict weights,
-                                        index n) {
+SYMSMOOTH_INLINE void exchange_weighted(T* __restrict here, const T* __restrict from_here,
+                                        T* __restrict there, const T* __restrict from_there,
+                                        const float* __restrict weights, index n) {
     for (index i = 0; i < n; ++i) {
         const T weight = T(weights[i]);
         here[i] += weight * from_there[i];
@@ -140,7 +149,8 @@ struct RowsOf {
         return columns.values + ((m * shape.z + z) * shape.y + y) * shape.x;
     }
     SYMSMOOTH_INLINE T* out(index m, index z, index y) const {
-        const index row = (m * columns.out_depth + z - columns.origin_z) * columns.out_height + y - columns.origin_y;
+        const index row =
+            (m * columns.out_depth + z - columns.origin_z) * columns.out_height + y - columns.origin_y;
         return columns.out + row * shape.x;
     }
 };
