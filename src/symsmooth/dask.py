@@ -144,7 +144,7 @@ def denoise_blocks(
         raise ValueError(f"there is no method {method!r}; use one of {', '.join(METHODS)}")
     if options.pop("time_axis", None) is not None:
         raise ValueError(
-            "a lazy series is denoised frame by frame or not at all: give its frames to "
+            "time_axis does not work with dask arrays; give the frames to "
             "symsmooth.denoise_frames, which reads a few at a time"
         )
     found = find_channel_axis(array, array.shape, channel_axis)

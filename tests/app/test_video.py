@@ -340,7 +340,7 @@ def test_a_video_may_replace_itself(run: Run) -> None:
         (("-o", "b.mp4", "--lossless"), "goes into .mkv"),
         (("-o", "b.mp4", "--volume"), "leave out --volume"),
         (("-o", "b.mp4", "--dtype", "uint16"), "leave out --dtype"),
-        (("-o", "b.mp4", "--time", "--method", "nlm"), "nlm knows of no time"),
+        (("-o", "b.mp4", "--time", "--method", "nlm"), "nlm does not use time"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(run: Run, arguments: tuple[str, ...], words: str) -> None:

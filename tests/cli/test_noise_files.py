@@ -177,7 +177,7 @@ def test_a_raw_file_keeps_its_law_and_takes_one(here: Path) -> None:
     plain, given = (read_image(name).pixels.astype(int) for name in ("plain.dng", "given.dng"))
     assert np.abs(plain - given).max() <= 1
     save_noise(Correlated(np.ones((3, 8, 8)), np.eye(3)), "coarse.json")
-    assert "a mosaic has the noise of a sensor" in refused(
+    assert "a raw mosaic needs the noise model of a sensor" in refused(
         "denoise", "in.dng", "-o", "x.dng", "--noise", "coarse.json"
     )
     assert "--calibrate takes no raw files" in refused("noise", "in.dng", "in.dng", "--calibrate")

@@ -147,7 +147,7 @@ def law_of_light(model: Any, info: RawInfo) -> NoiseModel:
     law = model.level if isinstance(model, NoiseModel) else None
     if not isinstance(law, Photons) or len(law.gain) not in (1, 3) or model.spectrum is not None:
         raise UsageError(
-            f"a mosaic has the noise of a sensor, of three colours or one law for all, and this model is "
+            f"a raw mosaic needs the noise model of a sensor (one law, or one a colour), and this is "
             f"{model}; make one with symsmooth noise RAW --save"
         )
     n = len(law.gain)

@@ -52,7 +52,7 @@ def opened_inputs(names: list[str]) -> Iterator[Streams]:
         return
     _check_alone(names, "")
     with TemporaryDirectory(prefix="symsmooth-") as folder:
-        source = str(_take_in(Path(folder)))
+        source = str(_read_stdin(Path(folder)))
         yield Streams([source], "", (source,))
 
 
@@ -66,7 +66,7 @@ def opened_streams(names: list[str], out: str, format: str) -> Iterator[Streams]
     with TemporaryDirectory(prefix="symsmooth-") as folder:
         source = Path(names[0])
         if names == [STREAM]:
-            source = _take_in(Path(folder))
+            source = _read_stdin(Path(folder))
         hidden = [str(source)] if names == [STREAM] else []
         target = out
         if out == STREAM:
@@ -98,7 +98,7 @@ def _check_alone(names: list[str], out: str) -> None:
         raise UsageError("- stands for one picture; give no other input beside it")
 
 
-def _take_in(folder: Path) -> Path:
+def _read_stdin(folder: Path) -> Path:
     """Write standard input to a file."""
     if sys.stdin is None:
         raise UsageError("standard input is closed; give the name of a file")

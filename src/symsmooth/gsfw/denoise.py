@@ -286,7 +286,7 @@ def _each_frame(
             picture = open_image(frame, channel_axis)
             if len(picture.spatial) != 2:
                 raise ValueError(
-                    f"frame {number} is no flat picture: its shape is {np.shape(frame)}"
+                    f"frame {number} is not a 2-D picture: its shape is {np.shape(frame)}"
                 )
             if waiting and picture.original.shape != waiting[0].original.shape:
                 raise ValueError(
