@@ -209,7 +209,7 @@ def test_missing_pixels_volumes_integers_and_flat_pictures(noise, camera) -> Non
             {"noise": Heteroscedastic(np.ones((5, 5, 1)))},
             "estimate it from an image of the same shape",
         ),
-        ({"noise": MODELS["correlated"]}, "about 3 channels, and the image has one"),
+        ({"noise": MODELS["correlated"]}, "for 3 channels, and the image has one"),
         ({"strength": 0.0}, "strength"),
     ],
 )
