@@ -194,9 +194,9 @@ def test_what_cannot_be_is_refused_in_one_line_and_nothing_is_written(here: Path
     for words, message in (
         (
             ("denoise", "rgb.tif", *out, "--noise", "camera.json"),
-            "about one channel, and the image has 3 channels",
+            "for one channel, and the image has 3 channels",
         ),
-        (("denoise", "eight.tif", *out, "--noise", "uint16.json"), "about uint16 pixels"),
+        (("denoise", "eight.tif", *out, "--noise", "uint16.json"), "for uint16 pixels"),
         (("denoise", "a.tif", *out, "--noise", "none.json"), "none.json: no such file"),
         (("denoise", "a.tif", *out, "--noise", "bad.json"), "bad.json: is no noise model: NaN"),
         (

@@ -200,7 +200,7 @@ def test_a_model_is_refused_for_pixels_in_other_units() -> None:
     assert model.pixels is not None
     assert model.pixels.dtype == "uint8"
     with pytest.raises(
-        ValueError, match=r"about uint8 pixels from .* and the image has uint16 pixels"
+        ValueError, match=r"for uint8 pixels from .* and the image has uint16 pixels"
     ):
         denoise(eight.astype(np.uint16) * 257, noise=model, quality="preview")
     with pytest.raises(ValueError, match="in the same units"):
