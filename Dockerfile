@@ -3,6 +3,8 @@
 #   docker run --rm -p 127.0.0.1:7860:7860 symsmooth
 # The page answers to numbers of addresses and localhost.  Behind a proxy give the name that people type:
 #   docker run --rm -p 127.0.0.1:7860:7860 symsmooth serve --host 0.0.0.0 --no-browser --name images.example.org
+# With symsmooth-repro (reproduce, benchmark) beside it: docker build -t symsmooth-repro --target repro .
+# napari-symsmooth needs a screen and is in no image.
 
 FROM python:3.13-slim-bookworm AS build
 # hadolint ignore=DL3008
@@ -11,12 +13,13 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
-# .git stays outside; a release gives its version.
-ARG VERSION=0.2.0.dev0
-ENV SETUPTOOLS_SCM_PRETEND_VERSION_FOR_SYMSMOOTH=${VERSION}
-RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
+# .git stays outside; a release gives its version, which is that of all packages.
+ARG VERSION=0.3.0.dev0
+ENV SETUPTOOLS_SCM_PRETEND_VERSION=${VERSION}
+RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . \
+    && pip wheel --no-cache-dir --no-deps --wheel-dir /wheels/repro ./packages/symsmooth-repro
 
-FROM python:3.13-slim-bookworm
+FROM python:3.13-slim-bookworm AS base
 LABEL org.opencontainers.image.title="symsmooth" \
       org.opencontainers.image.description="Training-free image denoising" \
       org.opencontainers.image.licenses="BSD-3-Clause"
@@ -24,14 +27,23 @@ LABEL org.opencontainers.image.title="symsmooth" \
 # hadolint ignore=DL3013
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
     wheel=$(echo /wheels/*.whl) \
-    && pip install --no-cache-dir "${wheel}[web,fits,codecs]" \
+    && pip install --no-cache-dir "${wheel}[web,fits,video,codecs]" \
     && useradd --create-home --uid 10001 symsmooth
-USER 10001
 WORKDIR /pictures
 ENV PYTHONUNBUFFERED=1
+ENTRYPOINT ["symsmooth"]
+
+FROM base AS repro
+# hadolint ignore=DL3013
+RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
+    pip install --no-cache-dir /wheels/repro/*.whl
+USER 10001
+CMD ["reproduce", "--help"]
+
+FROM base
+USER 10001
 EXPOSE 7860
 HEALTHCHECK --interval=30s --timeout=5s --start-period=20s --retries=3 \
     CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:7860/', timeout=4)"]
 STOPSIGNAL SIGTERM
-ENTRYPOINT ["symsmooth"]
 CMD ["serve", "--host", "0.0.0.0", "--no-browser"]

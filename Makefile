@@ -12,7 +12,7 @@ REPRO := packages/symsmooth-repro
 NAPARI := packages/napari-symsmooth
 PROJECTS := pyproject.toml $(REPRO)/pyproject.toml $(NAPARI)/pyproject.toml
 
-.PHONY: demo test napari-test slow check check-release stub format reproduce bench bench-compare evidence docs dist sanitize arm64 clean
+.PHONY: demo test napari-test deepinv-test slow check check-release stub format reproduce bench bench-compare evidence docs dist sanitize arm64 clean
 
 demo: $(VENV)/.installed
 	$(BIN)/symsmooth demo -o symsmooth-demo
@@ -28,6 +28,12 @@ napari-test:
 	$(SCREEN) .venv-napari/bin/python -m pytest tests/napari -W ignore::DeprecationWarning -W ignore::FutureWarning \
 	  --cov --cov-config=tests/napari/coverage.ini --cov-report=term
 	.venv-napari/bin/npe2 validate napari-symsmooth
+
+# The adapter of docs/howto/inverse_problems.md in deepinv, which brings PyTorch with CUDA: 6 GB.
+deepinv-test:
+	$(MAKE) VENV=.venv-deepinv .venv-deepinv/.installed
+	.venv-deepinv/bin/python -m pip install --quiet 'deepinv>=0.5,<1' 'scikit-image>=0.24,<1' 'pytest>=8,<10' 'hypothesis>=6.100,<7'
+	.venv-deepinv/bin/python -m pytest -p no:cacheprovider tests/test_deepinv.py
 
 slow: $(VENV)/.installed-test
 	$(BIN)/python -m pip install --quiet ziglang # which compiles for macOS and Windows
@@ -147,5 +153,5 @@ $(VENV)/.installed-docs: $(PROJECTS) $(NATIVE) | $(VENV)/.tools
 
 clean:
 	rm -rf docs/_build docs/gallery docs/api/generated docs/api/backreferences
-	rm -rf build dist packages/*/build packages/*/src/*.egg-info $(VENV) .venv-napari symsmooth-demo .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist packages/*/build packages/*/src/*.egg-info $(VENV) .venv-napari .venv-deepinv symsmooth-demo .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

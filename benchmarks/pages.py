@@ -51,7 +51,9 @@ def main() -> int:
     check = parser.parse_args().check
     nameless = origins.missing()
     print("".join(f"{line}\n" for line in nameless), end="")
-    wrong = len(nameless)
+    if nameless:
+        return 1  # no page is made of such figures
+    wrong = 0
     for path in pages():
         text = path.read_text("utf-8")
         new = made(text)

@@ -1,4 +1,4 @@
-"""Times that are kept and compared: ``make bench-compare``; ``make bench-compare KEEP=v0.2.0`` keeps them.
+"""Times that are kept and compared: ``make bench-compare``; ``make bench-compare KEEP=v0.3.0`` keeps them.
 
 Each is a picture or a volume of one kind; ``benchmarks/run.py`` has the peers beside ours.
 """

@@ -332,13 +332,13 @@ def _denoise(source: Path, target: Path, way: str, told: list[str]) -> None:
     from symsmooth.app import large
     from symsmooth.app.jobs import DenoiseJob
     from symsmooth.app.run import FileJob, run
-    from symsmooth.methods import METHODS, UNLISTED
+    from symsmooth.methods import HIDDEN_METHODS, METHODS
 
     if _is_raw(source):
         options: dict[str, Any] = {"quality": "preview"}
         job = DenoiseJob(METHODS["denoise"], options, None, "auto", 1, 0)
     else:
-        job = DenoiseJob(UNLISTED["identity"], {}, None, "auto", 1, 0)
+        job = DenoiseJob(HIDDEN_METHODS["identity"], {}, None, "auto", 1, 0)
     large._LARGE = -1 if way == "boxes" else 2**28
     run(FileJob(source, target, job, large.BoxOptions(notify=told.append)))
 

@@ -6,6 +6,7 @@ Blocks of a page share their names and a folder of small files.
 from __future__ import annotations
 
 import glob
+import importlib
 import re
 import shlex
 import shutil
@@ -21,6 +22,7 @@ import typer
 
 import symsmooth
 import symsmooth.io
+import symsmooth.noise
 from symsmooth import METHODS
 from symsmooth.cli import main
 from symsmooth.cli.options import parse_options, split_arguments
@@ -41,6 +43,10 @@ NOT_RUN = {  # commands whose options are checked, and that is all
     "benchmark": "measures for minutes",
     "demo": "is run by tests/test_cli.py",
     "serve": "does not end",
+}
+FOR_OTHER_MODULES = {  # of symsmooth.noise
+    *("NATURAL_SPREAD", "Noise", "NoiseEstimator", "contrast", "grey_levels"),
+    *("picture_sigma", "resolve", "resolve_sigma"),
 }
 
 
@@ -274,6 +280,53 @@ def test_the_reference_has_all_that_is_public() -> None:
     listed = set(re.findall(r"^(?:   |\.\. py:data:: )(\w+)$", text, re.MULTILINE))
     assert set(symsmooth.__all__) <= listed
     assert set(symsmooth.io.__all__) - {"atomic_write"} <= listed
+    assert set(symsmooth.noise.__all__) - FOR_OTHER_MODULES <= listed
+
+
+def places() -> dict[str, list[Any]]:
+    """The modules of the package by their last name, and the package's own names."""
+    found: dict[str, list[Any]] = {}
+    for path in (ROOT / "src" / "symsmooth").rglob("*.py"):
+        name = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+        if path.parent.name in ("core", "filters", "mixture", "gsfw", "baselines"):
+            found.setdefault(path.stem, []).append(importlib.import_module(name))
+    return found
+
+
+def exists(name: str, modules: dict[str, list[Any]]) -> bool:
+    """Whether a dotted name, as in ``sinkhorn.balance``, is one of a module, or a name of any of them."""
+    head, *rest = name.split(".")
+    if head in ("filters", "mixture", "baselines", "core") and rest and rest[0] in modules:
+        head, *rest = rest
+    starts = modules.get(head, [])
+    if not rest or not starts:
+        starts, rest = [each for many in modules.values() for each in many], [head, *rest]
+    for start in starts:
+        value = start
+        for part in rest:
+            value = getattr(value, part, getattr(value, "__dataclass_fields__", {}).get(part))
+        if value is not None:
+            return True
+    return False
+
+
+def test_the_map_of_the_paper_names_what_there_is() -> None:
+    text = (ROOT / "docs" / "paper_map.md").read_text("utf-8")
+    modules, tests = places(), "".join(p.read_text("utf-8") for p in (ROOT / "tests").rglob("*.py"))
+    for code in set(re.findall(r"`([^`]+)`", text)):
+        name = re.split(r"[(=]", code)[0]
+        if code.startswith("symsmooth"):
+            continue  # a command: tested above
+        if re.match(r"test_\w+$", code):
+            assert f"def {code}(" in tests, code
+        elif re.search(r"\.(py|cpp|npz)\b", code):
+            path, _, inside = re.sub(r"::|: ", "|", code).partition("|")
+            folders = (ROOT, ROOT / "src" / "symsmooth", ROOT / "src" / "symsmooth" / "baselines")
+            (file, *_) = [folder / path for folder in folders if (folder / path).exists()] or [None]
+            assert file is not None, code
+            assert not inside or inside in file.read_text("utf-8"), code
+        elif name != "sinkhorn_iters":
+            assert exists(name, modules), code
 
 
 # --- the pages that are built ------------------------------------------------------------------

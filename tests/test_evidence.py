@@ -103,6 +103,25 @@ def test_a_figure_without_its_origin_is_found(scripts, tmp_path, file, place, fi
     assert found[0].startswith(f"{file}.json: ")
 
 
+def test_a_file_of_figures_that_nobody_checks_is_found(scripts, tmp_path) -> None:
+    for path in STORED.glob("*.json"):
+        shutil.copy(path, tmp_path)
+    (tmp_path / "new.json").write_text("{}", "utf-8")
+    (line,) = scripts["origins"].missing(tmp_path)
+    assert line.startswith("new.json: benchmarks/origins.py does not know it")
+
+
+def test_no_page_is_made_of_figures_without_origin(scripts, monkeypatch, capsys) -> None:
+    """It is said in a line, before any page is looked at."""
+    monkeypatch.setattr(
+        scripts["origins"], "missing", lambda: ["speed.json: figures without a date"]
+    )
+    monkeypatch.setattr(sys, "argv", ["pages.py", "--check"])
+    monkeypatch.setattr(scripts["pages"], "made", None)
+    assert scripts["pages"].main() == 1
+    assert capsys.readouterr().out == "speed.json: figures without a date\n"
+
+
 def test_later_versions_get_columns_of_their_own(scripts, tmp_path, monkeypatch) -> None:
     kept = json.loads((STORED / "heldout.json").read_text("utf-8"))
     later = {"date": "2027-01-02", "commit": "abcdef0", "psnr": {}, "failures": "none known"}

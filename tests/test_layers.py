@@ -137,3 +137,14 @@ def long_functions(path: Path) -> list[str]:
 @pytest.mark.parametrize("path", ALL, ids=short)
 def test_no_function_is_long(path: Path) -> None:
     assert long_functions(path) == []
+
+
+def test_the_glossary_is_short_and_true() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text("utf-8")
+    table = page.split("## Words\n")[1].split("\n## ")[0]
+    words = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")][2:]
+    assert len(words) <= 40
+    assert len(set(words)) == len(words)
+    text = "".join(path.read_text("utf-8").lower() for path in ALL)
+    for word in (each for line in words for each in line.split(", ")):
+        assert re.search(rf"\b{re.escape(word.lower())}", text), word

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 import symsmooth
-from symsmooth.methods import UNLISTED, Method, find_method, method_of
+from symsmooth.methods import HIDDEN_METHODS, Method, find_method, method_of
 
 
 def blur(
@@ -54,7 +54,7 @@ def test_names_are_understood_as_people_write_them(spelled) -> None:
 
 
 def test_methods_that_are_none_are_known_but_not_listed() -> None:
-    assert find_method("identity") is UNLISTED["identity"]
+    assert find_method("identity") is HIDDEN_METHODS["identity"]
     assert "identity" not in symsmooth.METHODS
     with pytest.raises(
         ValueError, match="there is no method 'magic'; use one of denoise, gaussian"

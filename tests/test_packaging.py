@@ -21,24 +21,52 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
-def test_the_conda_recipe_needs_what_the_package_needs() -> None:
+FOLDERS = {
+    "symsmooth": ROOT,
+    "symsmooth_repro": ROOT / "packages" / "symsmooth-repro",
+    "napari_symsmooth": ROOT / "packages" / "napari-symsmooth",
+}
+RECIPES = [name.replace("_", "-") for name in FOLDERS]
+
+
+def recipe_text(name: str) -> str:
+    return (ROOT / "packaging" / "conda" / name / "recipe.yaml").read_text("utf-8")
+
+
+@pytest.mark.parametrize("package", FOLDERS)
+def test_a_conda_recipe_needs_what_its_package_needs(package: str) -> None:
     yaml = pytest.importorskip("yaml")
-    recipe = yaml.safe_load((ROOT / "packaging" / "conda" / "recipe.yaml").read_text("utf-8"))
-    wanted = {"python", *(name.lower().replace(" ", "") for name in PROJECT["dependencies"])}
+    recipe = yaml.safe_load(recipe_text(package.replace("_", "-")))
+    project = tomllib.loads((FOLDERS[package] / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = {line.lower().replace(" ", "") for line in project["dependencies"]}
+    wanted = {line for line in wanted if not line.startswith("symsmooth")}
+    if package == "symsmooth":
+        wanted |= {"python"}
+        assert recipe["build"]["python"]["entry_points"] == ["symsmooth = symsmooth.cli:main"]
+    else:  # one version of all; matplotlib is symsmooth[plots]
+        wanted |= {"python>=${{python_min}}", "symsmooth==${{version}}"}
+        assert recipe["build"]["noarch"] == "python"
+        assert f">={recipe['context']['python_min']}" == project["requires-python"]
+    if package == "symsmooth_repro":
+        (plots,) = PROJECT["optional-dependencies"]["plots"]
+        wanted |= {plots.replace("matplotlib", "matplotlib-base")}
     assert {str(line).lower().replace(" ", "") for line in recipe["requirements"]["run"]} == wanted
-    assert recipe["build"]["python"]["entry_points"] == ["symsmooth = symsmooth.cli:main"]
+    host = {str(line).partition(" ")[0] for line in recipe["requirements"]["host"]}
+    build = tomllib.loads((FOLDERS[package] / "pyproject.toml").read_text("utf-8"))["build-system"]
+    assert {re.split(r"[<>=]", line)[0] for line in build["requires"]} <= host
 
 
+@pytest.mark.parametrize("name", RECIPES)
 @pytest.mark.parametrize("platform", ["linux-64", "linux-aarch64", "osx-arm64", "win-64"])
-def test_the_conda_recipe_is_one_for_every_platform(platform: str) -> None:
+def test_a_conda_recipe_is_one_for_every_platform(name: str, platform: str) -> None:
     """rattler-build, which conda-forge builds with, knows every field of it."""
     rattler = pytest.importorskip("rattler_build", reason="is in the group release")
-    text = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text("utf-8")
+    text = recipe_text(name)
     recipe = rattler.Stage0Recipe.from_yaml(text)
     places = dict.fromkeys(("build_platform", "host_platform", "target_platform"), platform)
     config = rattler.RenderConfig(platform=rattler.PlatformConfig(**places))
     (found,) = recipe.render(rattler.VariantConfig({"c_stdlib": ["sysroot"]}), config)
-    assert str(found.recipe.package.name) == "symsmooth"
+    assert str(found.recipe.package.name) == name
     with pytest.raises(Exception, match="unknown field"):
         rattler.Stage0Recipe.from_yaml(text.replace("homepage:", "home_page:"))
 
@@ -53,18 +81,49 @@ def test_versions_of_python_agree() -> None:
     assert re.findall(r"3\.\d+", matrix) == named
 
 
-def test_citation_and_changelog_name_the_same_release() -> None:
-    cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.MULTILINE)
-    newest = re.search(r"^## (\d\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
-    assert cited is not None
-    assert newest is not None
-    assert cited[1] == newest[1]
+@pytest.fixture
+def set_version(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    import set_version
+
+    return set_version
+
+
+def test_all_files_name_the_same_release(set_version: types.ModuleType) -> None:
+    found = set_version.numbers()
+    assert len(set(found.values())) == 1, found
+    cited = (ROOT / "CITATION.cff").read_text("utf-8")
+    heading = re.search(
+        r"^## \S+ \((.*)\)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert heading is not None
+    released = heading[1] != "unreleased"
+    assert (f"\ndate-released: {heading[1]}\n" in cited) == released
+    assert ("date-released" in cited) == released
+
+
+def test_a_release_is_one_command(set_version: types.ModuleType, tmp_path: Path) -> None:
+    for name, _, _ in set_version.PLACES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    set_version.write("7.8.9", "2031-02-03", tmp_path)
+    assert set(set_version.numbers(tmp_path).values()) == {"7.8.9"}
+    assert "## 7.8.9 (2031-02-03)\n" in (tmp_path / "CHANGELOG.md").read_text("utf-8")
+    assert "\ndate-released: 2031-02-03\n" in (tmp_path / "CITATION.cff").read_text("utf-8")
+    set_version.write("7.9.0", root=tmp_path)
+    assert "## 7.9.0 (unreleased)\n" in (tmp_path / "CHANGELOG.md").read_text("utf-8")
+    assert "date-released" not in (tmp_path / "CITATION.cff").read_text("utf-8")
+    with pytest.raises(ValueError, match="three numbers"):
+        set_version.write("7.9", root=tmp_path)
 
 
 def test_the_docker_image_has_extras_that_exist() -> None:
     text = (ROOT / "Dockerfile").read_text("utf-8")
     (extras,) = re.findall(r"\$\{wheel\}\[([\w,]+)\]", text)
     assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
+    ignored = (ROOT / ".dockerignore").read_text("utf-8").split()
+    for source in re.findall(r"^COPY (?!--)(.*) \S+$", text, re.MULTILINE):
+        assert all(f"!{name}" in ignored for name in source.split() if name != "."), source
     assert re.search(r"^USER (?!root|0)", text, re.MULTILINE)
     assert "HEALTHCHECK" in text
 
@@ -137,11 +196,6 @@ def test_the_version_is_that_of_the_installed_package() -> None:
 
 # --- three packages ----------------------------------------------------------------------------
 
-FOLDERS = {
-    "symsmooth": ROOT,
-    "symsmooth_repro": ROOT / "packages" / "symsmooth-repro",
-    "napari_symsmooth": ROOT / "packages" / "napari-symsmooth",
-}
 NAMES = {
     "PIL": "pillow",
     "skimage": "scikit-image",

@@ -173,7 +173,7 @@ def test_one_number_says_what_float32_cannot_hold() -> None:
     finest = symsmooth.noise.level.FINEST * scale
     for noise in (
         symsmooth.noise.White(0.9 * finest),
-        symsmooth.noise.Uneven(np.array([0.9 * finest])),
+        symsmooth.noise.Heteroscedastic(np.array([0.9 * finest])),
     ):
         assert np.array_equal(symsmooth.denoise(image, noise=noise, quality="preview"), image)
     for name in ("denoise", "gsfw"):

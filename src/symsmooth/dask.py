@@ -18,6 +18,7 @@ from .core.blocks import Box, Grid, block_side, cut_along_chunks, mosaic, window
 from .core.image import Array, ChannelAxis, Picture, Piece, find_channel_axis, open_image
 from .core.lazy import library_of
 from .core.options import make_rng
+from .core.signatures import described_like
 from .methods import METHODS, Method, method_of
 from .noise import Noise, resolve
 from .noise.resolve import check_one_noise
@@ -84,6 +85,7 @@ class BlockTask:
         return self.method.function(piece, **(taken | dict(self.options) | known))
 
 
+@described_like()
 def denoise_blocks(
     array: Any,
     method: str = "denoise",
@@ -105,8 +107,6 @@ def denoise_blocks(
         A name in METHODS.
     sigma : float, one for each channel, or None
         Noise level in the units of the image; None estimates the noise once for all blocks.
-    channel_axis : int, None or "auto"
-        As for :func:`denoise`.
     mask : array of bool, dask array or None
         Spatial shape; True where a pixel is missing.
     rng : int, Generator or None
@@ -144,7 +144,7 @@ def denoise_blocks(
         raise ValueError(f"there is no method {method!r}; use one of {', '.join(METHODS)}")
     if options.pop("time_axis", None) is not None:
         raise ValueError(
-            "a lazy series is denoised frame by frame or not at all: give its frames to "
+            "time_axis does not work with dask arrays; give the frames to "
             "symsmooth.denoise_frames, which reads a few at a time"
         )
     found = find_channel_axis(array, array.shape, channel_axis)

@@ -219,14 +219,14 @@ def identity(
     return np.array(image)
 
 
-UNLISTED: Mapping[str, Method] = _registry(Method("identity", identity, removes_noise=False))
+HIDDEN_METHODS: Mapping[str, Method] = _registry(Method("identity", identity, removes_noise=False))
 """No denoisers: known by name, but not shown."""
 
 
 def find_method(name: str) -> Method:
     """Return a method by its name, however that is spelled: ``nl_bayes``, ``NL-Bayes``."""
     key = name.strip().lower().replace("-", "_")
-    for known in (METHODS, UNLISTED):
+    for known in (METHODS, HIDDEN_METHODS):
         if key in known:
             return known[key]
     raise ValueError(f"there is no method {name!r}; use one of {', '.join(METHODS)}")

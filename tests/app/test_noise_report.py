@@ -20,7 +20,7 @@ from symsmooth import cli
 from symsmooth.app import jobs, noise_report
 from symsmooth.app.errors import UsageError
 from symsmooth.io import read_image, write_image
-from symsmooth.noise import Correlated, PoissonGaussian, Uneven, White
+from symsmooth.noise import Correlated, Heteroscedastic, PoissonGaussian, White
 
 from ..fakes import use_methods
 
@@ -133,7 +133,7 @@ def test_a_given_level_is_told_as_given(run: Run) -> None:
     ("model", "words", "fields"),
     [
         (White(0.0), "no noise found", {"kind": "gaussian", "level": 0.0}),
-        (Uneven(np.array([3.0, 4.0])), "white noise, about 3.54 of 255 (different from channel",
+        (Heteroscedastic(np.array([3.0, 4.0])), "white noise, about 3.54 of 255 (different from channel",
          {"kind": "gaussian", "levels": [3.0, 4.0]}),
         (PoissonGaussian((2.0, 4.0), (-1.0, -3.0)), "17.3 of 255 (variance 3 x signal - 2)",
          {"kind": "poisson-gaussian", "gain": [2.0, 4.0], "offset": [-1.0, -3.0]}),
@@ -334,7 +334,7 @@ def test_the_question_is_asked_once_whatever_its_words(
 ) -> None:
     """It is known by its class, so that Python's own warning is kept back."""
     module = importlib.import_module("symsmooth.noise.level")
-    monkeypatch.setattr(module, "question_units", lambda *given: "quite other words")
+    monkeypatch.setattr(module, "units_hint", lambda *given: "quite other words")
     np.save("a.npy", half(0))
     result = run("denoise", "a.npy", "-o", "o.npy", "--method", "gaussian", "--sigma", 0.05)
     assert result.stderr == "symsmooth: warning: a.npy: quite other words\n"

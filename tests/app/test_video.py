@@ -7,6 +7,7 @@ import random
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from symsmooth.io import FileError, read_image, read_images
 from symsmooth.io.base import naming_errors
 from symsmooth.io.formats import open_file
 
-from ..clips import COUNT, HEIGHT, WIDTH, Array, colours, facts, make_clip, noisy, scene
+from ..clips import COUNT, HEIGHT, WIDTH, Array, av, colours, facts, make_clip, noisy, scene
 
 pytest.importorskip("av", reason="the extra video is not installed")
 from symsmooth.io.video import Video
@@ -126,8 +127,47 @@ def test_other_containers_become_mkv_in_a_folder(
     assert [path.name for path in Path("out").iterdir()] == ["a.mkv"]
     assert len(facts(Path("out/a.mkv"))["times"]) == COUNT
     assert psnr(colours(Path("out/a.mkv")), colours(Path(name)), 255.0) > 30
-    result = run("denoise", name, "-o", name.replace("a.", "b."))
-    assert (result.exit_code, "a video is written as .mp4" in result.stderr) == (1, True)
+    if not name.endswith(".y4m"):
+        result = run("denoise", name, "-o", name.replace("a.", "b."))
+        assert (result.exit_code, "a video is written as .mp4" in result.stderr) == (1, True)
+
+
+@pytest.mark.usefixtures("nothing")
+@pytest.mark.parametrize("pix_fmt", ["yuv420p", "yuv422p", "yuv444p", "yuv420p10le", "gray"])
+def test_y4m_goes_through_a_pipe_to_the_bit(run: Run, pix_fmt: str) -> None:
+    source = make_clip(
+        Path("a.mkv"), "ffv1", pix_fmt, frames=[noisy(n) for n in range(3)], sound=False
+    )
+    with av.open(source) as clip, av.open("a.y4m", "w", options={"strict": "-1"}) as out:
+        stream = out.add_stream("wrapped_avframe", rate=25)
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, pix_fmt
+        for number, frame in enumerate(clip.decode(video=0)):
+            frame.pts, frame.time_base = number, Fraction(1, 25)
+            out.mux(stream.encode(frame))
+    given = Path("a.y4m").read_bytes()
+    result = CliRunner().invoke(cli.app, ["denoise", "-", "-o", "-", "--sigma", "5"], input=given)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout_bytes == given
+    assert names() == ["a.mkv", "a.y4m"]
+    result = run("denoise", "a.y4m", "-o", "-", "--format", "mkv", "--sigma", "5")
+    assert result.stdout_bytes.startswith(b"\x1a\x45\xdf\xa3")
+
+
+@pytest.mark.usefixtures("nothing")
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ({"sound": True}, "a stream (audio aac) does not fit into .y4m; write .mkv"),
+        ({"sound": False}, "frames at uneven times, which .y4m cannot say; write .mkv"),
+        ({"sound": False, "rotation": 90}, "is shown turned, which .y4m cannot say; write .mkv"),
+    ],
+)
+def test_y4m_loses_nothing_in_silence(run: Run, made: dict[str, Any], said: str) -> None:
+    frames = [noisy(number) for number in range(1 if made.get("sound") else 3)]
+    make_clip(Path("a.mp4"), frames=frames, **made)
+    result = run("denoise", "a.mp4", "-o", "b.y4m", "--sigma", "5")
+    assert (result.exit_code, said in result.stderr) == (1, True), result.stderr
+    assert names() == ["a.mp4"]
 
 
 def test_a_series_gains_and_frame_by_frame_too(run: Run) -> None:
@@ -300,7 +340,7 @@ def test_a_video_may_replace_itself(run: Run) -> None:
         (("-o", "b.mp4", "--lossless"), "goes into .mkv"),
         (("-o", "b.mp4", "--volume"), "leave out --volume"),
         (("-o", "b.mp4", "--dtype", "uint16"), "leave out --dtype"),
-        (("-o", "b.mp4", "--time", "--method", "nlm"), "nlm knows of no time"),
+        (("-o", "b.mp4", "--time", "--method", "nlm"), "nlm does not use time"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(run: Run, arguments: tuple[str, ...], words: str) -> None:

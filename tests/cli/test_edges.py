@@ -66,7 +66,7 @@ def test_no_input_on_a_terminal_is_told(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
     monkeypatch.setattr(streams.sys, "stdin", Terminal())
     with pytest.raises(UsageError, match="standard input is a terminal; send a picture to it"):
-        streams._take_in(tmp_path)
+        streams._read_stdin(tmp_path)
 
 
 def test_a_file_there_is_not_goes_nowhere(tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ def test_a_raw_file_keeps_its_law_and_takes_one(here: Path) -> None:
     plain, given = (read_image(name).pixels.astype(int) for name in ("plain.dng", "given.dng"))
     assert np.abs(plain - given).max() <= 1
     save_noise(Correlated(np.ones((3, 8, 8)), np.eye(3)), "coarse.json")
-    assert "a mosaic has the noise of a sensor" in refused(
+    assert "a raw mosaic needs the noise model of a sensor" in refused(
         "denoise", "in.dng", "-o", "x.dng", "--noise", "coarse.json"
     )
     assert "--calibrate takes no raw files" in refused("noise", "in.dng", "in.dng", "--calibrate")
@@ -194,9 +194,9 @@ def test_what_cannot_be_is_refused_in_one_line_and_nothing_is_written(here: Path
     for words, message in (
         (
             ("denoise", "rgb.tif", *out, "--noise", "camera.json"),
-            "about one channel, and the image has 3 channels",
+            "for one channel, and the image has 3 channels",
         ),
-        (("denoise", "eight.tif", *out, "--noise", "uint16.json"), "about uint16 pixels"),
+        (("denoise", "eight.tif", *out, "--noise", "uint16.json"), "for uint16 pixels"),
         (("denoise", "a.tif", *out, "--noise", "none.json"), "none.json: no such file"),
         (("denoise", "a.tif", *out, "--noise", "bad.json"), "bad.json: is no noise model: NaN"),
         (

@@ -255,7 +255,7 @@ def test_what_does_not_tell_the_law_is_refused_with_a_remedy() -> None:
     assert "integers or floats" in refused([frames(1)[0] > 300] * 2)
     cut = [np.maximum(shot, 100) - 100 for shot in frames(4, 0 * flat)]
     above = [np.maximum(shot, 100) - 100 for shot in frames(4)]
-    assert "darks are cut off" in refused(above, cut)
+    assert "darks are clipped" in refused(above, cut)
     assert "clipped everywhere" in refused([np.minimum(s, 200) for s in frames(3, flat)])
 
 

@@ -13,7 +13,7 @@ from skimage import data
 
 from symsmooth import denoise, estimate_noise
 from symsmooth.core.metrics import psnr
-from symsmooth.noise import PoissonGaussian, Uneven, White, add_noise
+from symsmooth.noise import Heteroscedastic, PoissonGaussian, White, add_noise
 from symsmooth.noise.levels import Curve, PlaceCurve
 from symsmooth.noise.model import NoiseModel, noise_of_sample
 from symsmooth_repro.camera import CAMERAS, photograph
@@ -30,8 +30,8 @@ def coarse_noise(shape, seed=0) -> np.ndarray:
 
 MODELS = {
     "white": White(3.0),
-    "channels": Uneven(np.array([1.0, 2.0, 5.0])),
-    "map": Uneven(np.linspace(1, 4, 24 * 20).reshape(24, 20, 1)),
+    "channels": Heteroscedastic(np.array([1.0, 2.0, 5.0])),
+    "map": Heteroscedastic(np.linspace(1, 4, 24 * 20).reshape(24, 20, 1)),
     "poisson": PoissonGaussian((0.5, 1.0, 2.0), (1.0, 4.0, -3.0)),
     "correlated": noise_of_sample(coarse_noise((64, 64, 3)), -1),
     "curve": NoiseModel(
@@ -205,8 +205,11 @@ def test_missing_pixels_volumes_integers_and_flat_pictures(noise, camera) -> Non
             {"noise": PoissonGaussian((1.0, 1.0), (0.0, 0.0))},
             "2 channels, and the image has one channel",
         ),
-        ({"noise": Uneven(np.ones((5, 5, 1)))}, "estimate it from an image of the same shape"),
-        ({"noise": MODELS["correlated"]}, "about 3 channels, and the image has one"),
+        (
+            {"noise": Heteroscedastic(np.ones((5, 5, 1)))},
+            "estimate it from an image of the same shape",
+        ),
+        ({"noise": MODELS["correlated"]}, "for 3 channels, and the image has one"),
         ({"strength": 0.0}, "strength"),
     ],
 )

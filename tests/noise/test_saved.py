@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from symsmooth import denoise, estimate_noise, load_noise, save_noise
 from symsmooth.io import FileError
-from symsmooth.noise import Correlated, PoissonGaussian, Rician, Uneven, White
+from symsmooth.noise import Correlated, Heteroscedastic, PoissonGaussian, Rician, White
 from symsmooth.noise.finding import Finding, PixelRange
 from symsmooth.noise.saved import MAX_CHARACTERS, from_json, to_json
 from symsmooth.noise.spectrum import sample_energies
@@ -30,7 +30,7 @@ COLOUR = (
 SAVED = {name: model for name, model in MODELS.items() if name != "map"} | {
     "none": White(0.0),
     "rician": Rician(3.0, zero=0.5),
-    "float32 levels": Uneven(np.array([1.1, 2.2, 5.3], np.float32)),
+    "float32 levels": Heteroscedastic(np.array([1.1, 2.2, 5.3], np.float32)),
     "pedestal": PoissonGaussian((1.3,), (-20.0,), (17.0,)),
     "estimated grey": estimate_noise(GREY),
     "estimated photons": estimate_noise(GREY, noise="poisson-gaussian"),
@@ -92,7 +92,7 @@ def test_a_map_of_levels_is_not_kept() -> None:
 
 GOOD: dict[str, Any] = json.loads(to_json(MODELS["margin"]))
 BAD: dict[str, dict[str, Any]] = {
-    "its parts are about 2 and 3 channels": {"margin": [1.0, 1.0]},
+    "its parts have different numbers of channels: 2 and 3": {"margin": [1.0, 1.0]},
     "unknown field 'levels'": {"levels": 3},
     "margin must be positive": {"margin": [1.0, 0.0, 1.0]},
     "margin must be a list": {"margin": 3.0},
@@ -200,7 +200,7 @@ def test_a_model_is_refused_for_pixels_in_other_units() -> None:
     assert model.pixels is not None
     assert model.pixels.dtype == "uint8"
     with pytest.raises(
-        ValueError, match=r"about uint8 pixels from .* and the image has uint16 pixels"
+        ValueError, match=r"for uint8 pixels from .* and the image has uint16 pixels"
     ):
         denoise(eight.astype(np.uint16) * 257, noise=model, quality="preview")
     with pytest.raises(ValueError, match="in the same units"):

@@ -57,8 +57,8 @@ def test_maps_are_averages_over_clusters(learned: Learned) -> None:
     result = learned.result
     assert learned.clusters.shape == (56, 64, 3)
     assert 0 <= learned.clusters.min() <= learned.clusters.max() <= 1 + 1e-5
-    assert learned.in_charge.min() >= 0.99
-    assert learned.in_charge.max() <= result.refined_clusters
+    assert learned.effective_clusters.min() >= 0.99
+    assert learned.effective_clusters.max() <= result.refined_clusters
     assert np.isfinite(learned.appearance).all()
     near = np.abs(learned.appearance - result.pilot).mean()
     assert near < SIGMA / 2  # clusters look like what they stand for

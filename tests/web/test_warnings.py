@@ -83,7 +83,7 @@ def test_the_page_does_the_same_whatever_the_words_of_a_warning(
 ) -> None:
     """A question about units, in other words, is still asked on the page and not printed by a worker."""
     module = importlib.import_module("symsmooth.noise.level")
-    monkeypatch.setattr(module, "question_units", lambda *given: "quite other words")
+    monkeypatch.setattr(module, "units_hint", lambda *given: "quite other words")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", UnitsWarning)  # as in a worker

@@ -17,7 +17,7 @@ from .errors import UsageError
 
 Result = TypeVar("Result")
 
-_ONLY_READ = (".webm", ".avi", ".y4m")  # containers of videos
+_BECOME_MKV = (".webm", ".avi", ".y4m")  # videos that are only read, or very large
 _MAX_LISTED = 6  # names in one line
 
 
@@ -82,7 +82,7 @@ def output_name(name: Path) -> Path:
     """
     from ..io.formats import is_raw_name
 
-    if name.suffix.lower() in _ONLY_READ:
+    if name.suffix.lower() in _BECOME_MKV:
         return name.with_suffix(".mkv")
     return name.with_suffix(".dng") if is_raw_name(name) else name
 

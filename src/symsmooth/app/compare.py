@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..noise import Noise, NoiseEstimator
     from ..reports.compare import Result
 
-FAVOURITES = ("denoise", "gsf", "bm3d", "nlm")  # compared if nothing is asked for
+DEFAULT_METHODS = ("denoise", "gsf", "bm3d", "nlm")  # compared if nothing is asked for
 # Fractions at which things begin, for the progress callback: methods, the page, a method after its warm-up.
 _METHODS, _DRAWING, _WARM_UP_TIME = 0.03, 0.85, 0.1
 _ENDINGS = (".html", ".htm")
@@ -267,9 +267,9 @@ def _run_choice(
 
 def question_sigma(source: Path, pixels: Any, sigma: float | None) -> list[str]:
     """Return a question about a given level that seems to be in other units."""
-    from ..noise.level import question_units
+    from ..noise.level import units_hint
 
-    question = None if sigma is None else question_units(pixels, sigma)
+    question = None if sigma is None else units_hint(pixels, sigma)
     return [f"{source}: {question}"] if question else []
 
 

@@ -49,7 +49,7 @@ def noise_of_frames(
 def as_series(job: DenoiseJob) -> bool:
     """Whether frames of a video help each other: they do unless asked for otherwise, if the method can."""
     if job.third == "volume":
-        raise UsageError("frames of a video are no slices of a volume; leave out --volume")
+        raise UsageError("the frames of a video are not a volume; leave out --volume")
     if job.third == "time":
         check_series(job)
     return job.third != "none" and _knows_time(job)
@@ -59,7 +59,7 @@ def check_series(job: DenoiseJob) -> None:
     """Refuse what cannot be honoured for frames that come one by one."""
     if not _knows_time(job):
         raise UsageError(
-            f"{job.method.name} knows of no time; leave out --time, or --method {job.method.name}"
+            f"{job.method.name} does not use time; leave out --time, or --method {job.method.name}"
         )
     if job.options.get("tone") == "srgb":
         raise UsageError(

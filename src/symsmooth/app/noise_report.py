@@ -93,10 +93,10 @@ def find_warnings(
     """
     import numpy as np
 
-    from ..noise.level import question_units
+    from ..noise.level import units_hint
 
     if sigma is not None:
-        question = question_units(pixels, sigma)
+        question = units_hint(pixels, sigma)
         return [JobWarning("units", question)] if question else []
     known = pixels[np.isfinite(pixels)]
     if not known.size or known.min() == known.max():

@@ -146,7 +146,7 @@ def law_of_light(model: Any, info: RawInfo) -> NoiseModel:
     law = getattr(model, "sensor_law", None)
     if law is None or len(law.gain) not in (1, 3):
         raise UsageError(
-            f"a mosaic has the noise of a sensor, of three colours or one law for all, and this model is "
+            f"a raw mosaic needs the noise model of a sensor (one law, or one a colour), and this is "
             f"{model}; make one with symsmooth noise RAW --save"
         )
     n = len(law.gain)

@@ -212,7 +212,7 @@ def _read_frame(path: Path, how: DenoiseJob) -> ImageFile:
         images = read_file(file, how.channel_axis)
     image = images[0]
     if len(images) > 1 or len(cut(image, "none")) > 1:
-        raise FileError(f"{path}: is no flat picture, as a frame of a series is; leave it out")
+        raise FileError(f"{path}: is not a 2-D picture, and frames of a series are; leave it out")
     if image.is_bilevel:
         raise FileError(f"{path}: has one bit a pixel, which has no noise level; leave it out")
     return image

@@ -47,7 +47,7 @@ def denoise_video(
         check_frame(job.frame, n_frames)
         return _denoise_frame(file, video, target, job, series, report, start)
     with naming_errors(file.path):
-        io_video.encoder_of(video.pixels, job.lossless)
+        io_video.encoder_of(video.pixels, job.lossless, target)
         looked_at = [each.pixels for each in video.some(frames_looked_at(n_frames))]
     report(_SURVEYED, "noise")
     run = _start(video, looked_at, job, series, n_frames // 2)

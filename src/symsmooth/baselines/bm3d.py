@@ -13,6 +13,7 @@ from ..core.channels import decorrelate, mix
 from ..core.image import Array, ChannelAxis, Float, open_image
 from ..core.lazy import dask_aware
 from ..core.parallel import Pool, Progress
+from ..core.signatures import described_like
 from ..noise import contrast, grey_levels, resolve_sigma
 from .groups import Search, filter_groups, from_planes, to_planes, whole_patches
 from .transforms import bior15, dct, kaiser
@@ -32,6 +33,7 @@ class Steps:
 
 
 @dask_aware
+@described_like()
 def denoise_bm3d(
     image: ArrayLike,
     sigma: float | None = None,
@@ -46,12 +48,8 @@ def denoise_bm3d(
 
     Parameters
     ----------
-    sigma : float or None
-        Standard deviation of the white noise, in the units of the image; None estimates it.
     rng : int, Generator or None
         Not used: the method has no randomness.
-    image, channel_axis, mask, workers, progress
-        As for :func:`denoise`.
 
     Returns
     -------

@@ -13,6 +13,7 @@ from ..core.image import Array, ChannelAxis, Float, Picture, open_image
 from ..core.lazy import dask_aware
 from ..core.options import check_at_least_one, make_rng
 from ..core.parallel import Pool, Progress
+from ..core.signatures import described_like
 from ..noise import NATURAL_SPREAD, contrast, resolve_sigma
 from .natural import NATURAL_CONTRAST, NATURAL_SIDE, natural_prior
 from .overlap import coverage, filter_patches, mirror, take_patches, unmirror
@@ -30,6 +31,7 @@ _FLOOR = 1.0 / NATURAL_SPREAD  # of learned eigenvalues' roots, in units of the 
 
 
 @dask_aware
+@described_like()
 def denoise_epll(
     image: ArrayLike,
     sigma: float | None = None,
@@ -49,8 +51,6 @@ def denoise_epll(
     ----------
     image : array_like
         2-D or 3-D (a volume is denoised slice by slice), plus channels if ``channel_axis`` is given.
-    sigma : float or None
-        Standard deviation of the white noise, in the units of the image; None estimates it.
     prior : {"natural", "noisy", "pilot"} or array_like
         What the mixture was learned from: natural pictures (it comes with the package), the noisy
         image itself, its BM3D estimate, or a given image of the same shape and units.
@@ -60,8 +60,6 @@ def denoise_epll(
         Components of a mixture that is learned; None takes one for 150 patches, at most 100.
     rng : int, Generator or None
         Seed of a mixture that is learned.
-    channel_axis, mask, workers, progress
-        As for :func:`denoise`.
 
     Returns
     -------

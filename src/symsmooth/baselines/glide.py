@@ -18,6 +18,7 @@ from ..core.lazy import dask_aware
 from ..core.options import check_at_least_one, check_odd
 from ..core.parallel import Pool, Progress
 from ..core.patches import Features, whiten
+from ..core.signatures import described_like
 from ..filters import weights
 from ..filters.filters import smooth
 from ..noise import resolve_sigma
@@ -44,6 +45,7 @@ _SCALES = {2: _Scale(18, 6, 7.0, 21), 3: _Scale(8, 4, 4.0, 9)}
 
 
 @dask_aware
+@described_like()
 def denoise_glide(
     image: ArrayLike,
     sigma: float | None = None,
@@ -60,8 +62,6 @@ def denoise_glide(
 
     Parameters
     ----------
-    sigma : float or None
-        Standard deviation of the noise, in the units of the image; None estimates it.
     patch_size : int or None
         Side of a patch, odd; None takes 5, and 3 in a volume.
     samples : int
@@ -69,8 +69,6 @@ def denoise_glide(
         volume): the eigenvectors that can be found.
     rng : int, Generator or None
         Not used: rows are sampled on a grid.
-    image, channel_axis, mask, workers, progress
-        As for :func:`denoise`.
 
     Returns
     -------

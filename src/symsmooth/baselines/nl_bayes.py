@@ -12,6 +12,7 @@ from ..core.channels import decorrelate, mix
 from ..core.image import Array, ChannelAxis, Float, open_image
 from ..core.lazy import dask_aware
 from ..core.parallel import Pool, Progress
+from ..core.signatures import described_like
 from ..noise import contrast, grey_levels, resolve_sigma
 from .groups import Search, filter_groups, from_planes, to_planes, whole_patches
 
@@ -30,6 +31,7 @@ class Steps:
 
 
 @dask_aware
+@described_like()
 def denoise_nl_bayes(
     image: ArrayLike,
     sigma: float | None = None,
@@ -45,15 +47,11 @@ def denoise_nl_bayes(
 
     Parameters
     ----------
-    sigma : float or None
-        Standard deviation of the white noise, in the units of the image; None estimates it.
     boost : bool
         Whether patches that were denoised in an earlier group are skipped as references: three times
         as fast, a few hundredths of a dB worse.
     rng : int, Generator or None
         Not used: the method has no randomness.
-    image, channel_axis, mask, workers, progress
-        As for :func:`denoise`.
 
     Returns
     -------

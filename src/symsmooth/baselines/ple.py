@@ -17,6 +17,7 @@ from ..core.image import Array, ChannelAxis, Float, open_image
 from ..core.lazy import dask_aware
 from ..core.options import check_at_least_one
 from ..core.parallel import Pool, Progress
+from ..core.signatures import described_like
 from ..noise import NATURAL_SPREAD, contrast, resolve_sigma
 from .overlap import coverage, mirror, put_patches, take_patches, unmirror
 from .patch_gmm import NoisyPrior, PatchPrior, from_moments
@@ -30,6 +31,7 @@ _EPSILON = (4.0 / NATURAL_SPREAD) ** 2
 
 
 @dask_aware
+@described_like()
 def denoise_ple(
     image: ArrayLike,
     sigma: float | None = None,
@@ -47,14 +49,10 @@ def denoise_ple(
     ----------
     image : array_like
         2-D or 3-D (a volume is denoised slice by slice), plus channels if ``channel_axis`` is given.
-    sigma : float or None
-        Standard deviation of the white noise, in the units of the image; None estimates it.
     iterations : int
         Rounds of MAP-EM.
     rng : int, Generator or None
         Not used: nothing is drawn.
-    channel_axis, mask, workers, progress
-        As for :func:`denoise`.
 
     Returns
     -------

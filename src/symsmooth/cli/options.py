@@ -88,9 +88,11 @@ def parse_noise_file(text: str) -> Noise | None:
 def parse_methods(text: str) -> list[MethodChoice]:
     """Return the methods of a list such as ``denoise:fast,nlm:sinkhorn-iters=1,bm3d``."""
     from .. import methods
-    from ..app.compare import FAVOURITES
+    from ..app.compare import DEFAULT_METHODS
 
-    names = text.split(",") if text else [name for name in FAVOURITES if name in methods.METHODS]
+    names = (
+        text.split(",") if text else [name for name in DEFAULT_METHODS if name in methods.METHODS]
+    )
     asked = [_parse_method(name.strip()) for name in names or list(methods.METHODS)]
     labels = [each.label for each in asked]
     twice = next((label for label in labels if labels.count(label) > 1), None)

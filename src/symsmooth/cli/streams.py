@@ -1,4 +1,4 @@
-"""``-``: a picture from standard input, or to standard output, through files nobody else sees."""
+"""``-``: a picture or video from standard input, or to standard output, through files nobody else sees."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def opened_inputs(names: list[str]) -> Iterator[Streams]:
         return
     _check_alone(names, "")
     with TemporaryDirectory(prefix="symsmooth-") as folder:
-        source = str(_take_in(Path(folder)))
+        source = str(_read_stdin(Path(folder)))
         yield Streams([source], "", (source,))
 
 
@@ -66,7 +66,7 @@ def opened_streams(names: list[str], out: str, format: str) -> Iterator[Streams]
     with TemporaryDirectory(prefix="symsmooth-") as folder:
         source = Path(names[0])
         if names == [STREAM]:
-            source = _take_in(Path(folder))
+            source = _read_stdin(Path(folder))
         hidden = [str(source)] if names == [STREAM] else []
         target = out
         if out == STREAM:
@@ -98,7 +98,7 @@ def _check_alone(names: list[str], out: str) -> None:
         raise UsageError("- stands for one picture; give no other input beside it")
 
 
-def _take_in(folder: Path) -> Path:
+def _read_stdin(folder: Path) -> Path:
     """Write standard input to a file."""
     if sys.stdin is None:
         raise UsageError("standard input is closed; give the name of a file")
@@ -115,15 +115,19 @@ def _take_in(folder: Path) -> Path:
 def _ending(source: Path, format: str, name: str) -> str:
     """Return the ending that means a format: the one asked for, else that of the input."""
     from ..io import FileError, format_of
-    from ..io.formats import detect_format, ending_of
+    from ..io.formats import detect_format, ending_of, is_video_name, video_ending
 
     try:
         if format:
-            found = format_of(f"x.{format.lower().lstrip('.')}")
+            ending = f".{format.lower().lstrip('.')}"
+            if is_video_name(f"x{ending}"):
+                return ending
+            found = format_of(f"x{ending}")
             if found == "ZARR":
                 raise UsageError("a Zarr is a folder; it cannot go to standard output")
             return ending_of(found)
-        return ending_of(detect_format(source))
+        found = detect_format(source)
+        return video_ending(source) if found == "VIDEO" else ending_of(found)
     except FileNotFoundError:
         raise UsageError(f"{name}: no such file") from None
     except FileError as error:

@@ -28,9 +28,8 @@ Array = NDArray[Any]
 Float = NDArray[Any]  # float32 by convention: NumPy's type stubs lose it at the first product
 ChannelAxis = int | None | Literal["auto"]  # auto: as the image says, else none
 
-_WIDE = (
-    1e30  # units beyond which, or below one over which, float32 holds no pixels with their squares
-)
+# Units beyond which, or below one over which, float32 holds no pixels with their squares.
+_WIDE = 1e30
 FARTHEST = 1e18  # of the spread from the median: squares of pixels beyond are none of float32
 _SAMPLE = 50_000  # pixels from which offset and scale are taken
 _CHANNEL_NAMES = {"c", "channel", "channels", "band", "bands", "rgb", "rgba"}  # in any case
@@ -430,7 +429,7 @@ def find_channel_axis(
     if channel_axis is None:
         return None
     if channel_axis == "auto":
-        return _say_what_is_meant(image, shape)
+        return _infer_channel_axis(image, shape)
     if isinstance(channel_axis, bool) or not isinstance(channel_axis, numbers.Integral):
         raise TypeError(
             f"channel_axis must be a whole number, None or 'auto', got {channel_axis!r}; "
@@ -444,7 +443,7 @@ def find_channel_axis(
     return int(channel_axis)
 
 
-def _say_what_is_meant(image: Any, shape: Sequence[int]) -> int | None:
+def _infer_channel_axis(image: Any, shape: Sequence[int]) -> int | None:
     """Return the axis that the image itself names; warn if one without a name looks like colours."""
     library = library_of(image)
     names: tuple[Any, ...] = ()

@@ -89,6 +89,13 @@ class Cancelled(Exception):
 def stop_when(event: threading.Event, progress: Progress | None = None) -> Progress:
     """Return a progress callback that ends the work, with :class:`Cancelled`, once event is set.
 
+    Parameters
+    ----------
+    event : threading.Event
+        Set it, from any thread, to stop.
+    progress : callable or None
+        Told how far the work is until then, as ``progress(fraction, what)``.
+
     Examples
     --------
     >>> import threading, numpy as np, symsmooth

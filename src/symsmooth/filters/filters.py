@@ -16,6 +16,7 @@ from ..core.image import Array, ChannelAxis, Float, Picture, open_image
 from ..core.lazy import dask_aware
 from ..core.options import check_odd, check_positive
 from ..core.parallel import Pool, Progress
+from ..core.signatures import described_like
 from ..noise import resolve_sigma
 from . import weights
 from .sinkhorn import balance, balance_general, column_scaling
@@ -28,15 +29,14 @@ _LARK_SHARPNESS = 1.2
 _STEERING = 0.85  # share of the time that LARK spends on its kernels
 _PRODUCTS = 20  # of W until it is doubly stochastic
 _WIDTHS = 0.9  # share of the time that the Gaussian filter spends on finding its width
-_CANDIDATES = 0.4 * 1.25 ** np.arange(
-    12
-)  # h_s of the Gaussian filter that SURE chooses from, pixels
-_STEERING_REACH = (
-    8  # pixels around one whose gradients steer its kernel: 3 deviations of their smoothing
-)
+# Of the Gaussian filter: h_s in pixels that SURE chooses from.
+_CANDIDATES = 0.4 * 1.25 ** np.arange(12)
+# Of LARK: pixels around one whose gradients steer its kernel, 3 deviations of their smoothing.
+_STEERING_REACH = 8
 
 
 @dask_aware
+@described_like()
 def denoise_gaussian(
     image: ArrayLike,
     sigma: float | None = None,
@@ -53,16 +53,12 @@ def denoise_gaussian(
 
     Parameters
     ----------
-    sigma : float or None
-        Standard deviation of the noise, in the units of the image; None estimates it.
     h_s : float or None
         Standard deviation of the filter in pixels; None minimises SURE, which is exact here.
     sinkhorn_iters : int or None
         0 the original filter, 1 one-step, N so many rounds, None until doubly stochastic.
     rng : int, Generator or None
         Not used: the filter has no randomness.
-    image, channel_axis, mask, workers, progress
-        As for :func:`denoise`.
 
     Returns
     -------
@@ -98,6 +94,7 @@ def denoise_gaussian(
 
 
 @dask_aware
+@described_like(denoise_gaussian)
 def denoise_bilateral(
     image: ArrayLike,
     sigma: float | None = None,
@@ -115,8 +112,6 @@ def denoise_bilateral(
 
     Parameters
     ----------
-    image, sigma, sinkhorn_iters, channel_axis, mask, rng, workers, progress
-        As for :func:`denoise_gaussian`.
     h_s : float
         Spatial spread in pixels.
     h_r : float or None
@@ -157,6 +152,7 @@ def denoise_bilateral(
 
 
 @dask_aware
+@described_like(denoise_gaussian)
 def denoise_nlm(
     image: ArrayLike,
     sigma: float | None = None,
@@ -176,8 +172,6 @@ def denoise_nlm(
 
     Parameters
     ----------
-    image, sigma, sinkhorn_iters, channel_axis, mask, rng, workers, progress
-        As for :func:`denoise_gaussian`.
     patch_size : int
         Side of a patch, odd.
     window : int
@@ -230,6 +224,7 @@ def denoise_nlm(
 
 
 @dask_aware
+@described_like(denoise_gaussian)
 def denoise_lark(
     image: ArrayLike,
     sigma: float | None = None,
@@ -248,8 +243,6 @@ def denoise_lark(
 
     Parameters
     ----------
-    image, sigma, sinkhorn_iters, channel_axis, mask, rng, workers, progress
-        As for :func:`denoise_gaussian`.
     window : int
         Side of the search window, odd.
     h_s : float

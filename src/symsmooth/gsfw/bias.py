@@ -1,4 +1,4 @@
-"""Bias that is left when noise is removed faithfully: of a tone curve, of noise that was cut off.
+"""Bias that is left when noise is removed faithfully: of a tone curve, of clipped noise.
 
 Whether there is any is asked of the whole picture.  Of one that is denoised in pieces a sample is asked,
 once, and its pieces are told.
@@ -24,7 +24,7 @@ class Bias:
 
     tone: float = 0.0  # how much of the correction is due, 0 to 1
     white: float = 1.0  # pixel value of white, in the units of the image
-    ends: tuple[End, ...] = ()  # at which noise was cut off
+    ends: tuple[End, ...] = ()  # at which noise was clipped
 
 
 def may_be_biased(picture: Picture, tone: Tone) -> bool:
@@ -44,7 +44,7 @@ def remove_bias(
     tone : {"auto", "srgb", "linear"}
         As for :func:`symsmooth.denoise`.
     level_at_end : float
-        Of the noise before it was cut off; 0 if that is not known.
+        Of the noise before clipping; 0 if that is not known.
     known : Bias or None
         Of the picture that this is a piece of.
     """

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +25,7 @@ from ..core.image import (
 from ..core.lazy import dask_aware
 from ..core.options import check_one_of, check_share, make_rng, split_strength
 from ..core.parallel import Pool, Progress
+from ..core.signatures import described_like, parameters_of
 from ..noise import Noise, resolve
 from ..noise.resolve import NoiseName
 from ..noise.specks import Specks, count_specks, without_specks
@@ -74,8 +76,7 @@ class DenoiseResult:
         return found
 
 
-@dask_aware
-def denoise(
+def fit_denoise(
     image: ArrayLike,
     sigma: float | ArrayLike | None = None,
     *,
@@ -93,13 +94,50 @@ def denoise(
     workers: int | None = None,
     progress: Progress | None = None,
     time_axis: int | None = None,
-) -> Array:
+) -> DenoiseResult:
+    """Denoise as :func:`denoise` does and return all that was found.
+
+    Returns
+    -------
+    DenoiseResult
+    """
+    check_one_of("channels", channels, ("auto", "together", "apart"))
+    check_one_of("specks", specks, ("auto", "keep", "remove"))
+    check_share("grain", grain)
+    check_one_of("tone", tone, ("auto", "srgb", "linear"))
+    check_one_of("quality", quality, tuple(PRESETS))
+    how = How(quality, *split_strength(strength, chroma_strength), grain, tone)
+    given = check_image(image, channel_axis, mask, time_axis)
+    if given.time_axis is not None:
+        _check_for_series(tone, sigma)
+        return _fit_series(
+            given.open(channels), sigma, noise, how, specks, make_rng(rng), Pool(workers, progress)
+        )
+    if is_large(given):
+        with Pool(workers, progress) as pool:
+            with pool.part(SURVEY_TIME, "survey"):
+                survey = survey_picture(given, sigma, noise, how, specks, channels, pool)
+            if survey is not None:
+                return _fit_large(given, survey, how, specks, make_rng(rng), pool)
+    opened = given.open(channels)
+    picture = without_specks(opened, specks)
+    picture = replace(picture, channels=picture.groups)  # once: it holds for pixels as they came
+    found_noise = resolve(picture, sigma, noise)
+    with Pool(workers, progress) as pool:
+        found = remove_noise(picture, found_noise, how, make_rng(rng), pool)
+    return DenoiseResult(
+        picture.restore(found.image), found_noise, found.bias.tone, found.n_bounded, picture.groups,
+        count_specks(opened, picture), found.find_std,
+    )  # fmt: skip
+
+
+@dask_aware
+@parameters_of(fit_denoise)
+def denoise(*args: Any, **options: Any) -> Array:
     """Denoise an image with the best method there is here.
 
     Parameters
     ----------
-    image : array_like
-        2-D or 3-D, plus channels if ``channel_axis`` is given; any real dtype but bool.
     sigma : float, array_like or None
         Standard deviation of Gaussian noise in the units of the image: one number, one for each
         channel, or a map of the spatial shape; None finds out what noise there is.
@@ -122,9 +160,6 @@ def denoise(
         curve makes the mean of noisy pixels too dark.  "srgb": pixels are gamma-encoded, and where what
         was removed is skewed as the curve makes it, that bias is removed too; "linear": never; "auto":
         "srgb" for 8-bit colour, else "linear".
-    channel_axis : int, None or "auto"
-        Axis of the channels; None if there is none; "auto": as a Pillow image or an xarray.DataArray
-        says, else none.
     channels : {"auto", "together", "apart"}
         Which channels are denoised together.  Colours of a photograph show the same things, and help each
         other; stains of a microscope show different things, and outlines of one must not appear in the
@@ -133,14 +168,6 @@ def denoise(
         Whether single pixels that no noise explains (salt and pepper, dead and hot pixels, cosmic rays) are
         replaced.  "auto": if they are many and nothing else can have made them; "remove": wherever they
         are, but stars that light one pixel alone are taken for some.
-    mask : array_like of bool or None
-        True where a pixel is missing; non-finite pixels are missing too.
-    rng : int, Generator or None
-        Seed; the same seed gives the same bits.
-    workers : int or None
-        Threads; None takes all cores.
-    progress : callable or None
-        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
     time_axis : int or None
         Which axis is time: then the image is a series of flat pictures, and frames help each other,
         wherever things have moved to.  :func:`denoise_frames` takes frames one by one.
@@ -173,74 +200,7 @@ def denoise(
     >>> bool(symsmooth.denoise(noisy).std() < 6.0)
     True
     """
-    return fit_denoise(
-        image,
-        sigma,
-        quality=quality,
-        noise=noise,
-        strength=strength,
-        chroma_strength=chroma_strength,
-        grain=grain,
-        tone=tone,
-        channel_axis=channel_axis,
-        channels=channels,
-        specks=specks,
-        mask=mask,
-        rng=rng,
-        workers=workers,
-        progress=progress,
-        time_axis=time_axis,
-    ).image
-
-
-def fit_denoise(
-    image: ArrayLike,
-    sigma: float | ArrayLike | None = None,
-    *,
-    quality: Quality = "balanced",
-    noise: NoiseName | Noise | ArrayLike = "auto",
-    strength: float | tuple[float, float] = 1.0,
-    chroma_strength: float | None = None,
-    grain: float = 0.0,
-    tone: Tone = "auto",
-    channel_axis: ChannelAxis = "auto",
-    channels: Channels = "auto",
-    specks: Specks = "auto",
-    mask: ArrayLike | None = None,
-    rng: int | np.random.Generator | None = None,
-    workers: int | None = None,
-    progress: Progress | None = None,
-    time_axis: int | None = None,
-) -> DenoiseResult:
-    """Denoise as :func:`denoise` does (same parameters) and return what was found."""
-    check_one_of("channels", channels, ("auto", "together", "apart"))
-    check_one_of("specks", specks, ("auto", "keep", "remove"))
-    check_share("grain", grain)
-    check_one_of("tone", tone, ("auto", "srgb", "linear"))
-    check_one_of("quality", quality, tuple(PRESETS))
-    how = How(quality, *split_strength(strength, chroma_strength), grain, tone)
-    given = check_image(image, channel_axis, mask, time_axis)
-    if given.time_axis is not None:
-        _check_for_series(tone, sigma)
-        return _fit_series(
-            given.open(channels), sigma, noise, how, specks, make_rng(rng), Pool(workers, progress)
-        )
-    if is_large(given):
-        with Pool(workers, progress) as pool:
-            with pool.part(SURVEY_TIME, "survey"):
-                survey = survey_picture(given, sigma, noise, how, specks, channels, pool)
-            if survey is not None:
-                return _fit_large(given, survey, how, specks, make_rng(rng), pool)
-    opened = given.open(channels)
-    picture = without_specks(opened, specks)
-    picture = replace(picture, channels=picture.groups)  # once: it holds for pixels as they came
-    found_noise = resolve(picture, sigma, noise)
-    with Pool(workers, progress) as pool:
-        found = remove_noise(picture, found_noise, how, make_rng(rng), pool)
-    return DenoiseResult(
-        picture.restore(found.image), found_noise, found.bias.tone, found.n_bounded, picture.groups,
-        count_specks(opened, picture), found.find_std,
-    )  # fmt: skip
+    return fit_denoise(*args, **options).image
 
 
 def _fit_large(
@@ -291,6 +251,7 @@ def _fit_series(
     )  # fmt: skip
 
 
+@described_like(denoise)
 def denoise_frames(
     frames: Iterable[ArrayLike],
     sigma: float | ArrayLike | None = None,
@@ -318,8 +279,6 @@ def denoise_frames(
         the first frames have.
     channel_axis : int, None or "auto"
         Axis of the channels of a frame.
-    quality, noise, strength, chroma_strength, grain, channels, specks, rng, workers
-        As for :func:`denoise`.
 
     Yields
     ------
@@ -355,7 +314,7 @@ def _each_frame(
             picture = open_image(frame, channel_axis)
             if len(picture.spatial) != 2:
                 raise ValueError(
-                    f"frame {number} is no flat picture: its shape is {np.shape(frame)}"
+                    f"frame {number} is not a 2-D picture: its shape is {np.shape(frame)}"
                 )
             if waiting and picture.original.shape != waiting[0].original.shape:
                 raise ValueError(

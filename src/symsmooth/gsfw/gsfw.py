@@ -76,7 +76,12 @@ def fit_gsfw(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> GSFWResult:
-    """Denoise as :func:`denoise_gsfw` does (same parameters) and return all that was found."""
+    """Denoise as :func:`denoise_gsfw` does and return all that was found.
+
+    Returns
+    -------
+    GSFWResult
+    """
     check_one_of("quality", quality, tuple(PRESETS))
     picture = open_image(image, channel_axis, mask)
     sigma = resolve_sigma(picture, sigma)
@@ -101,10 +106,8 @@ def denoise_gsfw(*args: Any, **options: Any) -> Array:
 
     Parameters
     ----------
-    sigma : float or None
-        Standard deviation of the white noise, in the units of the image; None estimates it.
-    image, quality, channel_axis, mask, rng, workers, progress
-        As for :func:`denoise`.
+    quality : {"preview", "fast", "balanced", "best"}
+        How much time to spend.
 
     Returns
     -------

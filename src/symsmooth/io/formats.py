@@ -34,7 +34,14 @@ VIDEO_SUFFIXES = {
     ".m4v": "mp4",
     ".mov": "mov",
     ".mkv": "matroska",
+    ".y4m": "yuv4mpegpipe",
 }  # that are written
+_VIDEO_ENDINGS = {
+    "mp4": ".mp4",
+    "matroska": ".mkv",
+    "avi": ".mkv",
+    "y4m": ".y4m",
+}  # by what is read
 _SUFFIXES = {
     ".png": "PNG",
     ".jpg": "JPEG",
@@ -177,6 +184,13 @@ def container_of(start: bytes) -> str | None:
     if start.startswith(b"YUV4MPEG2 "):
         return "y4m"
     return "mp4" if start[4:8] in (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip") else None
+
+
+def video_ending(path: str | os.PathLike[str]) -> str:
+    """Return the ending of what is written of a video that is read: its own container, or .mkv."""
+    with open(path, "rb") as handle:
+        kind = container_of(handle.read(_START))
+    return _VIDEO_ENDINGS[kind or "matroska"]
 
 
 def is_video_name(path: str | os.PathLike[str]) -> bool:

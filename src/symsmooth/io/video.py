@@ -2,7 +2,8 @@
 
 A video is looked through once before anything is done with it (:meth:`Video.survey`): what is damaged or
 not what it says is refused then.  Written are H.264 (8 bits), H.265 (more bits) or FFV1 (lossless); times
-of frames, rotation, colour tags and the other streams are those of the source.
+of frames, rotation, colour tags and the other streams are those of the source.  Y4M, for pipes, holds
+pixels and a rate: what it would lose is refused.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ _DEMUXERS = {
     "y4m": "yuv4mpegpipe",
 }
 _COLOUR_TAGS = ("color_range", "colorspace", "color_primaries", "color_trc")
+_Y4M = "yuv4mpegpipe"
 _FAR = 90  # frames from which on it is faster to seek than to decode
 _MAX_STREAMS = 64
 _MAX_BOXES = 100_000  # of an MP4 that are looked at; one that was written in fragments has many
@@ -394,14 +396,18 @@ class VideoWriter:
         self, handle: BinaryIO, name: Path, video: Video, lossless: bool, note: str
     ) -> None:
         self._video = video
-        self._container: Any = av.open(handle, "w", format=VIDEO_SUFFIXES[name.suffix.lower()])
+        container = VIDEO_SUFFIXES[name.suffix.lower()]
+        _check_container(video, name)
+        # Y4M of more than 8 bits is read by everybody and in no standard.
+        options = {"strict": "-1"} if container == _Y4M else {}
+        self._container: Any = av.open(handle, "w", format=container, options=options)
         self.dropped: list[str] = []
         self._copies: dict[int, Any] = {}
         source = video._container
         try:
             for stream in source.streams:
                 if stream.index == video.stream.index:
-                    self._add_video(lossless)
+                    self._add_video(*encoder_of(video.pixels, lossless, name))
                 else:
                     self._add_copy(stream, name)
             self._container.metadata.update(_metadata(source.metadata))
@@ -412,9 +418,8 @@ class VideoWriter:
         except (av.FFmpegError, ValueError) as error:
             raise FileError(f"cannot be written: {one_line(error)}") from error
 
-    def _add_video(self, lossless: bool) -> None:
+    def _add_video(self, codec: str, pix_fmt: str) -> None:
         video, source = self._video, self._video.stream
-        codec, pix_fmt = encoder_of(video.pixels, lossless)
         rate = source.average_rate or source.guessed_rate or Fraction(25)
         stream: Any = self._container.add_stream(codec, rate=rate)
         context = stream.codec_context
@@ -476,8 +481,21 @@ class VideoWriter:
             self._container.close()
 
 
-def encoder_of(pixels: Pixels, lossless: bool) -> tuple[str, str]:
-    """Return the encoder for pixels, and the format it is given."""
+def _check_container(video: Video, name: Path) -> None:
+    """Refuse what Y4M cannot say of a video: how frames are turned, and times that are not even."""
+    if VIDEO_SUFFIXES[name.suffix.lower()] != _Y4M:
+        return
+    if video.rotation:
+        raise FileError("is shown turned, which .y4m cannot say; write .mkv")
+    steps = np.diff(video.times)
+    if len(steps) and np.ptp(steps) > 1:  # by rounding to the units of the container
+        raise FileError("has frames at uneven times, which .y4m cannot say; write .mkv")
+
+
+def encoder_of(pixels: Pixels, lossless: bool, name: Path) -> tuple[str, str]:
+    """Return the encoder for pixels that a file of this name holds, and the format it is given."""
+    if VIDEO_SUFFIXES[name.suffix.lower()] == _Y4M:
+        return "wrapped_avframe", pixels.encoded_as(lossless=False)[0]
     codec = "ffv1" if lossless else "libx264" if pixels.depth == 8 else "libx265"
     better = "" if lossless else "; write .mkv with --lossless"
     try:
@@ -498,7 +516,7 @@ def check_name(path: Path, lossless: bool) -> None:
             f"{path}: a video is written as {', '.join(VIDEO_SUFFIXES)}, not {suffix!r}; --frame N writes "
             "one frame of it as a picture"
         )
-    if lossless and suffix != ".mkv":
+    if lossless and suffix not in (".mkv", ".y4m"):
         raise FileError(f"{path}: lossless video (FFV1) goes into .mkv; end the name so")
     if not path.parent.is_dir():
         raise FileError(f"{path}: there is no folder {path.parent}; make it first")

@@ -127,7 +127,12 @@ def fit_gsf(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> GSFResult:
-    """Denoise as :func:`denoise_gsf` does (same parameters) and return all that was learned."""
+    """Denoise as :func:`denoise_gsf` does and return all that was learned.
+
+    Returns
+    -------
+    GSFResult
+    """
     picture = open_image(image, channel_axis, mask)
     noise = resolve_sigma(picture, sigma)
     asked = _Options(
@@ -151,8 +156,6 @@ def denoise_gsf(*args: Any, **options: Any) -> Array:
 
     Parameters
     ----------
-    sigma : float or None
-        Standard deviation of the noise, in the units of the image; None estimates it.
     n_clusters : int or None
         k of the first pass; None finds delta(k) = 1 by cross-validation.
     fidelity : float or None
@@ -167,8 +170,6 @@ def denoise_gsf(*args: Any, **options: Any) -> Array:
         1 stops at the pilot.
     refined_clusters, refined_h_r : int, float or None
         k and h_r of the second pass; None derives them from the first.
-    image, channel_axis, mask, rng, workers, progress
-        As for :func:`denoise`.
 
     Returns
     -------

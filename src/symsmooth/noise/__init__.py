@@ -10,19 +10,19 @@ from .level import (
     picture_sigma,
     resolve_sigma,
 )
-from .model import Correlated, Noise, NoiseModel, PoissonGaussian, Uneven, White
+from .model import Correlated, Heteroscedastic, Noise, NoiseModel, PoissonGaussian, White
 from .resolve import NoiseEstimator, estimate_noise, resolve
 from .rician import Rician
 
 __all__ = [
     "NATURAL_SPREAD",
     "Correlated",
+    "Heteroscedastic",
     "Noise",
     "NoiseEstimator",
     "NoiseModel",
     "PoissonGaussian",
     "Rician",
-    "Uneven",
     "White",
     "add_noise",
     "calibrate_noise",

@@ -43,7 +43,7 @@ _SHARED = 0.02  # correlation of channels that is none
 _CHANCE = 4.0  # standard errors that are chance
 _LEAST_ENERGY = 1e-4  # of the mean: what is less cannot be divided by
 _MOSTLY = 0.5  # share of the blocks
-_COUNTS = 0.25  # how far the variance of darks that are cut off may lie from the law of counts
+_COUNTS = 0.25  # how far the variance of clipped darks may lie from the law of counts
 
 
 def calibrate_noise(
@@ -221,7 +221,7 @@ def _law(blocks: Sequence[Blocks], c: int) -> MeanVariance:
     """Return how the variance of a channel follows brightness.
 
     Blocks with pixels at the low end of the range count if they lie on one line with the others: counts of
-    photons are 0 without being cut off there.
+    photons are 0 without being clipped there.
     """
     if np.mean([each.at_high[:, c].mean() for each in blocks]) == 1.0:
         raise ValueError(
@@ -295,7 +295,7 @@ def _check_known(laws: Sequence[MeanVariance], has_darks: bool) -> None:
 
 
 def _check_darks(blocks: Sequence[Blocks]) -> None:
-    """Refuse darks whose noise was cut off at the least pixel: they tell neither black nor read noise.
+    """Refuse darks whose noise was clipped at the smallest pixel: they tell neither black nor read noise.
 
     Dark counts of a photon counter are mostly 0, too, but lie on the line of the other frames.
     """
@@ -308,8 +308,8 @@ def _check_darks(blocks: Sequence[Blocks]) -> None:
         away = abs(law.gain * x + law.offset - found)
         if away > _COUNTS * found + _CHANCE * law.error_at(x):
             raise ValueError(
-                "darks are cut off at their least value: the camera takes its black off; calibrate without "
-                "darks, with flats of several exposures"
+                "darks are clipped at their smallest value: the camera subtracts its black; calibrate "
+                "without darks, with flats of several exposures"
             )
 
 

@@ -1,4 +1,4 @@
-"""Clipping bias: where noise was cut off, the mean of noisy pixels is too bright (at black) or too dark.
+"""Clipping bias: where noise was clipped, the mean of noisy pixels is too bright (at black) or too dark.
 
 For y = clip(x + s n), n Gaussian, the mean of y is known from x and s; inverting it at the denoised pixel
 gives the light before clipping, as in an exact unbiased inverse.  It is done where as many pixels lie
@@ -20,13 +20,13 @@ import scipy.special
 
 from ..core.image import Array, Float
 
-_PILED_UP = 0.5  # of the pixels that must be expected at the end: fewer, and nothing was cut off
+_PILED_UP = 0.5  # of the pixels that must be expected at the end: fewer, and nothing was clipped
 _FEWEST = 1e-3  # share of the pixels
-_REACH = 4.0  # standard deviations from the end: beyond, nothing is cut off
+_REACH = 4.0  # standard deviations from the end: beyond, nothing is clipped
 
 
 class End(NamedTuple):
-    """An end of the range of a channel, at which noise was cut off."""
+    """An end of the range of a channel, at which noise was clipped."""
 
     channel: int
     sign: float  # 1: black, -1: white
@@ -41,7 +41,7 @@ def may_be_clipped(noisy: Float) -> bool:
 def correct_clipping(
     noisy: Float, denoised: Float, sigma: float, known: tuple[End, ...] | None = None
 ) -> tuple[Float, tuple[End, ...]]:
-    """Return denoised pixels (*spatial, channels) without the bias of noise that was cut off, and where.
+    """Return denoised pixels (*spatial, channels) without the bias of clipped noise, and where.
 
     In a piece of a picture the ends are known from the whole.
     """

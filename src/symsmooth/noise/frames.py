@@ -19,9 +19,8 @@ from .evidence import SIDE
 BLOCK = 2 * SIDE  # pixels a side: blocks in which brightness and variance are taken
 _SURE = 4.0  # standard errors from which a drift of the light is believed
 _AT_THE_END = 1e-3  # share of the values of a block that may lie at an end of the range
-_MOVED = (
-    0.01  # of the variance that a shift of a frame may explain: as much as the gain would be off
-)
+# Of the variance that a shift of a frame may explain: as much as the gain would be off.
+_MOVED = 0.01
 _UNEVEN = 0.02  # of the variance that light which changes in parts of the picture may have
 
 
@@ -37,7 +36,7 @@ class Blocks:
     n_pixels : ndarray (blocks, channels)
         How many count.
     at_low, at_high : ndarray of bool (blocks, channels)
-        Where pixels lie at an end of the range: their noise was cut off.
+        Where pixels lie at an end of the range: their noise was clipped.
     n_frames : int
     """
 

@@ -25,22 +25,23 @@ NATURAL_SPREAD = 56.0  # standard deviation of a natural picture, in grey levels
 _SIDE = 5  # side of the patches
 _MOST_PATCHES = 24_000
 _MANY = 2**20  # patches: of more, some are drawn as candidates before those to avoid are found
-_ASKED = 2**18  # pixels: where there are more, about so many are asked whether any are cut off
+_ASKED = (
+    2**18
+)  # pixels: where there are more, about so many are looked at to see whether any are clipped
 _CANDIDATES = 4 * _MOST_PATCHES  # of which some are avoided
 _CONFIDENCE = 0.9  # a patch of pure noise is called flat with this probability
 _KEPT_VARIANCE = 0.94  # what that choice leaves of the variance of pure noise (simulated, 5 x 5)
 _ROUNDS = 5
 _CHUNK = 256  # patches
-# Pixels are cut off at the least or the largest value if this share of them has it, and so many times more
-# than have the next value.  Noise of 5 to 50 grey levels that was cut off piles up 3 to 50 times; photon
-# counts do not (0.3 to 3 times as many zeros as ones, at one photon a pixel or more).
+# Pixels are clipped at the smallest or the largest value if this share of them has it, and so many times
+# more than have the next value.  Noise of 5 to 50 grey levels that was clipped piles up 3 to 50 times;
+# photon counts do not (0.3 to 3 times as many zeros as ones, at one photon a pixel or more).
 _CLIPPED, _PILED_UP = 1e-3, 4.0
 _FEWEST = 1000  # patches without such a pixel, or all are used
 # Of the picture's spread: float32 pixels, in steps of 6e-8, hold no noise of less than five steps.
 FINEST = 3e-7
-COARSEST = (
-    1e15  # of the picture's spread: beyond, squares of float32 are no numbers; nobody means it
-)
+# Of the picture's spread: beyond, squares of float32 are no numbers; nobody means it.
+COARSEST = 1e15
 _SMALL = 5e-4  # of the range of the pixels: below, a level may have been meant for other units
 
 
@@ -114,12 +115,12 @@ def ask_about_units(picture: Picture, sigma: float) -> None:
     if picture.whole is not None or not 0.0 < sigma < 1.0:
         return
     original, mask = picture.original, picture.mask
-    question = question_units(original if mask is None else original[~mask], sigma)
+    question = units_hint(original if mask is None else original[~mask], sigma)
     if question:
         warn_user(question, UnitsWarning)
 
 
-def question_units(pixels: Array, sigma: float) -> str | None:
+def units_hint(pixels: Array, sigma: float) -> str | None:
     """Return a question if a level is so small that it may be meant for a picture of 0 to 1."""
     if not 0.0 < sigma < 1.0:
         return None
@@ -209,15 +210,15 @@ def sample_patches(picture: Picture, channel: int) -> Array:
     return windows[at].astype(np.float64)
 
 
-def thinned(plane: Float) -> Float:
+def subsampled(plane: Float) -> Float:
     """Return the pixels of a plane (..., y, x), or every so many-th of a large one."""
     step = int(np.ceil(np.sqrt(plane.size / _ASKED)))
     return np.ascontiguousarray(plane[..., ::step, ::step])
 
 
 def clipped_values(plane: Float) -> list[np.float32]:
-    """Return the least and the largest value of a plane (..., y, x), if pixels are cut off there."""
-    found, pixels = [], thinned(plane)
+    """Return the smallest and the largest value of a plane (..., y, x), if pixels are clipped there."""
+    found, pixels = [], subsampled(plane)
     for end, next_to_it in ((pixels.min(), np.min), (pixels.max(), np.max)):
         at_end = pixels == end
         number = np.count_nonzero(at_end)

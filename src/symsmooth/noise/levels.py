@@ -23,9 +23,8 @@ import scipy.special
 from ..core.image import Array, Float
 
 _MANY_COUNTS = 1e4  # photons, from which on their law is nearly a Gaussian
-_TABLE_END = (
-    400.0  # counts up to which the inverse of photon noise is a table; its expansion serves above
-)
+# Counts up to which the inverse of photon noise is a table; its expansion serves above.
+_TABLE_END = 400.0
 _PLACE = 4.0  # pixels: deviation of the window in which the brightness of a place is measured
 _N_QUANTILES = 128  # of the noise around a clean pixel: a mean to a hundredth of its spread
 _SHARES = (np.arange(_N_QUANTILES) + 0.5) / _N_QUANTILES

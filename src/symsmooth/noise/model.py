@@ -88,7 +88,7 @@ class Noise(Protocol):
         """Return the levels of coarse noise at low frequencies and its channels; None if there is none."""
 
     def level_at_end(self) -> float:
-        """Return the level before it was cut off at an end of the range; 0 if that is not known."""
+        """Return the level before clipping at an end of the range; 0 if that is not known."""
 
     def level_at(self, pixels: Array) -> list[Array]:
         """Return the standard deviation at pixel values, of each (mixed) channel."""
@@ -210,7 +210,7 @@ class NoiseModel:
         return (lowest, self.transform.astype(np.float32)) if lowest.max() > 0.0 else None
 
     def level_at_end(self) -> float:
-        """Return the level before it was cut off at an end of the range; 0 if that is not known.
+        """Return the level before clipping at an end of the range; 0 if that is not known.
 
         Not where it follows the brightness of pixels: then its own inverse knows; nor for coarse noise,
         which was made coarse after the cut.
@@ -223,7 +223,7 @@ class NoiseModel:
         """The law of photon noise: gain, offset and black of each channel."""
         if not isinstance(self.level, Photons):
             raise TypeError(
-                f"this is no photon noise but {self}; PoissonGaussian(gain, offset) makes a model of it"
+                f"this is not photon noise but {self}; PoissonGaussian(gain, offset) makes a model of it"
             )
         return self.level
 
@@ -397,7 +397,7 @@ def White(sigma: float, *, finding: Finding | None = None) -> NoiseModel:  # noq
     return NoiseModel(Constant(np.array(float(sigma))), finding=finding)
 
 
-def Uneven(levels: ArrayLike, *, finding: Finding | None = None) -> NoiseModel:  # noqa: N802
+def Heteroscedastic(levels: ArrayLike, *, finding: Finding | None = None) -> NoiseModel:  # noqa: N802
     """Return white Gaussian noise of a level for each channel, (channels,), or place, (*spatial, 1)."""
     given = np.asarray(levels)
     exact = (

@@ -29,7 +29,7 @@ from .level import (
     sample_patches,
 )
 from .levels import Constant
-from .model import Noise, NoiseModel, Uneven, White, noise_of_ground, noise_of_sample
+from .model import Heteroscedastic, Noise, NoiseModel, White, noise_of_ground, noise_of_sample
 from .rician import fit_rician
 from .specks import without_specks
 
@@ -81,7 +81,9 @@ def estimate_noise(
     picture = without_specks(open_image(image, channel_axis, mask))
     check_name(noise)
     if region is not None and noise not in ("auto", "correlated"):
-        raise ValueError(f"on flat ground noise is measured, not {noise}; leave out one of the two")
+        raise ValueError(
+            f"a region measures all noise on it, not {noise} noise; leave out one of the two"
+        )
     return resolve(picture, noise="auto" if region is not None else noise, region=region)
 
 
@@ -236,7 +238,7 @@ def _for_picture(model: Noise, picture: Picture) -> Noise:
         found = pixel_range(picture.original)
         if not about.same_units(found):
             raise ValueError(
-                f"this model of noise is about {about}, and the image has {found}; give a model that was "
+                f"this noise model is for {about}, and the image has {found}; give a model that was "
                 "made from pixels in the same units"
             )
     return _fitting(model, picture)
@@ -247,7 +249,7 @@ def _fitting(model: Noise, picture: Picture) -> Noise:
     n_channels = picture.noisy.shape[-1]
     if model.n_channels is not None and model.n_channels != n_channels:
         raise ValueError(
-            f"this model of noise is about {_count(model.n_channels)}, and the image has "
+            f"this noise model is for {_count(model.n_channels)}, and the image has "
             f"{_count(n_channels)}; give one that was made from pictures with as many"
         )
     if not model.fits(picture.noisy.shape):
@@ -275,9 +277,7 @@ def check_one_noise(sigma: object, noise: object, region: Region | None = None) 
     """Refuse a level of Gaussian noise together with noise of another kind, or with flat ground."""
     is_auto = isinstance(noise, str) and noise == "auto"
     if region is not None and (sigma is not None or not is_auto):
-        raise ValueError(
-            "on flat ground noise is measured; give the region without sigma and noise"
-        )
+        raise ValueError("a region measures the noise; give it without sigma and noise")
     if sigma is not None and not (is_auto or (isinstance(noise, str) and noise == "gaussian")):
         raise ValueError(
             "sigma says that noise is Gaussian of a known level; give it alone or with Gaussian noise, "
@@ -301,9 +301,9 @@ def _given(estimator: NoiseEstimator, sigma: Any, white_only: bool) -> Noise:
         )
     check_level(picture, float(levels.max()))
     if levels.shape == picture.spatial:
-        return Uneven(levels[..., np.newaxis])
+        return Heteroscedastic(levels[..., np.newaxis])
     if levels.shape == (n_channels,):
-        return Uneven(levels if picture.counted is None else levels[picture.counted.own])
+        return Heteroscedastic(levels if picture.counted is None else levels[picture.counted.own])
     raise ValueError(
         f"sigma must be a number, one for each of {n_channels} channels or a map of shape "
         f"{picture.spatial}, got shape {levels.shape}"

@@ -155,7 +155,7 @@ class Rician:
         """Return None: it is white."""
 
     def level_at_end(self) -> float:
-        """Return 0: magnitudes are not cut off."""
+        """Return 0: magnitudes are not clipped."""
         return 0.0
 
     def is_negligible(self, brightest: Array) -> bool:

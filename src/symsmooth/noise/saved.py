@@ -54,7 +54,7 @@ def to_json(model: Noise) -> str:
         stored["spectrum"] = _listed(model.spectrum)
         stored["margin"] = _listed(model.margin)
     else:
-        raise TypeError(f"this is no model of noise but {type(model).__name__}")
+        raise TypeError(f"this is not a noise model but {type(model).__name__}")
     if finding is not None:
         stored["finding"] = {**vars(finding), "reasons": list(finding.reasons)}
     text = _written(stored, 0) + "\n"
@@ -128,7 +128,7 @@ def from_json(text: str) -> Noise:
 
 
 def _refuse_constant(word: str) -> None:
-    raise ValueError(f"{word} is no number of a noise model")
+    raise ValueError(f"{word} is not a number that a noise model may hold")
 
 
 def _first_line(error: BaseException) -> str:
@@ -230,7 +230,7 @@ def _check_together(model: NoiseModel) -> None:
         counts.add(model.level.n_channels)
     if len(counts) > 1:
         numbers = " and ".join(map(str, sorted(counts)))
-        raise ValueError(f"its parts are about {numbers} channels")
+        raise ValueError(f"its parts have different numbers of channels: {numbers}")
     if counts and isinstance(model.level, Constant) and not model.level.values.any():
         raise ValueError("noise of level 0 has no channels, mix or spectrum")
 

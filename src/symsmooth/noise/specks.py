@@ -25,9 +25,8 @@ Specks = Literal["auto", "keep", "remove"]
 
 _N_BINS = 12  # of brightness
 _FAR, _FARTHER = 4.5, 6.0  # deviations of a Gaussian; that of 1 of 150,000 pixels, and of none
-_DARK = (
-    3.0  # where there is pepper of all depths: of Gaussian noise it takes 1 pixel of 700 with it
-)
+# Where there is pepper of all depths: of Gaussian noise it takes 1 pixel of 700 with it.
+_DARK = 3.0
 _NEAR = 2.5  # for pixels with a value that is known for a speck's
 _APART = 1.5  # times what neighbours lie apart, without the two outermost
 _LIT = 0.3  # of its height over the ground: at most one neighbour of a speck is higher
@@ -36,9 +35,8 @@ _OFTEN = 4.0  # times as often as any other value
 _ONE_SIDED = 5.0  # times as many are dark as bright
 _CALM = 0.75  # as often on the calmer half of the ground: details of pictures are not there (at most .5)
 _CELL, _FEWEST_CELLS = 32, 25  # pixels a side; fewer cells do not tell
-_EVEN = (
-    2.0  # variance of their number in cells over its mean: dots of letters have more, pepper has 1
-)
+# Variance of their number in cells over its mean: dots of letters have more, pepper has 1.
+_EVEN = 2.0
 _FINE = 1 / 400  # of the range: steps of 8 bits are coarser
 _ROUNDS = 2  # the second finds specks beside specks
 # Batcher's network for eight numbers: pairs that are put in order, one after the other.
@@ -110,7 +108,7 @@ class _Look:
         far = np.divide(away, level, out=np.zeros_like(away), where=level > 0)
         beside = np.where(away > 0, around[6] - ground, ground - around[1])
         is_alone = (beside < _LIT * np.abs(pixels - ground)) & (size > _APART * apart)
-        is_cut = around[7] == pixels.max()  # noise on one side is cut off: the other is no speck's
+        is_cut = around[7] == pixels.max()  # noise on one side is clipped: the other is no speck's
         return cls(pixels, middle, apart, far, is_alone & ~is_cut)
 
 

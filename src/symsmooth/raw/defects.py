@@ -13,9 +13,8 @@ from .mosaic import neighbour_steps, over_neighbours, tiled
 # in what these lie from each other.  On 24 Kodak pictures at peak 500, whose details no lens has blurred,
 # 4 pixels a picture are replaced in error and 74 % of hot ones found; with 1 for 1.5: 9 and 78 %.
 _OUTLIER, _APART = 6.0, 1.5
-_ALONE = (
-    0.3  # of that: the highest that pixels beside it may stand out; light through a lens spreads
-)
+# Of that: the highest that pixels beside it may stand out; light through a lens spreads.
+_ALONE = 0.3
 _MOSTLY = 5  # of a pixel and its eight neighbours
 _ROUNDS = 32  # in which a hole is filled from its border inwards
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 from ..core.image import Array, Float, Picture, open_image
 from ..core.options import check_share, check_strength, make_rng
 from ..core.parallel import Pool, Progress
+from ..core.signatures import described_like, parameters_of
 from ..gsfw.observation import Observation
 from ..gsfw.presets import PRESETS, Quality
 from ..gsfw.stages import run_gsfw
@@ -49,88 +51,6 @@ class RawResult:
     n_highlights: int
 
 
-def denoise_raw(
-    mosaic: ArrayLike,
-    pattern: str | ArrayLike,
-    black: float | ArrayLike = 0.0,
-    white: float | None = None,
-    *,
-    quality: Quality = "balanced",
-    noise: NoiseModel | None = None,
-    strength: float = 1.0,
-    grain: float = 0.0,
-    mask: ArrayLike | None = None,
-    rng: int | np.random.Generator | None = None,
-    workers: int | None = None,
-    progress: Progress | None = None,
-) -> Array:
-    """Denoise a raw mosaic, one colour a pixel, as it comes from a sensor.
-
-    Parameters
-    ----------
-    mosaic : array_like
-        2-D, any real dtype but bool, linear in light.
-    pattern : str or array_like
-        Which colour each pixel sees: "RGGB", "BGGR", "GRBG", "GBRG", "X-Trans", or the tile that repeats,
-        in rows of letters ("RG/GB") or of 0, 1, 2 for red, green, blue.
-    black : float or array_like
-        The pixel without light; an array (rows, columns) is a tile that repeats.
-    white : float or None
-        Where pixels clip; None: at the largest of the dtype, floats nowhere.
-    quality : {"preview", "fast", "balanced", "best"}
-        How much time to spend.
-    noise : NoiseModel or None
-        Variance gain * light + offset, light being what a pixel is above its black, of red, green, blue
-        or of all (one channel); None estimates it (:func:`estimate_raw_noise`).
-    strength : float
-        Multiplies the noise level, 0.01 to 100: above 1 for a smoother picture, below 1 for more detail.
-    grain : float
-        Share of the removed noise that is put back, 0 to 1; that of hot and dead pixels is not.
-    mask : array_like of bool or None
-        True where a pixel is missing; non-finite pixels are missing too.
-    rng : int, Generator or None
-        Seed; the same seed gives the same bits.
-    workers : int or None
-        Threads; None takes all cores.
-    progress : callable or None
-        Called as ``progress(fraction, what)``: how much is done of all, 0 to 1, and what is being done.
-
-    Returns
-    -------
-    ndarray
-        Same shape and dtype as the mosaic.
-
-    Notes
-    -----
-    Noise is made white with variance 1 (generalised Anscombe transform, for each colour), what colour adds
-    to each pixel is taken off, GSF-W (:func:`denoise_gsfw`) removes the noise of the grey picture that is
-    left, and all is undone, without bias.  A Bayer mosaic is also denoised by patches of the mosaic itself
-    ("balanced" and "best"), and the mean of both is taken.  Hot and dead pixels are missing pixels;
-    highlights that are clipped are known to be white, and stay so.
-
-    Examples
-    --------
-    >>> import numpy as np, symsmooth
-    >>> noisy = np.random.default_rng(0).poisson(100.0, (64, 64)).astype(np.uint16)
-    >>> bool(symsmooth.denoise_raw(noisy, "RGGB").std() < 4.0)
-    True
-    """
-    return fit_denoise_raw(
-        mosaic,
-        pattern,
-        black,
-        white,
-        quality=quality,
-        noise=noise,
-        strength=strength,
-        grain=grain,
-        mask=mask,
-        rng=rng,
-        workers=workers,
-        progress=progress,
-    ).image
-
-
 def fit_denoise_raw(
     mosaic: ArrayLike,
     pattern: str | ArrayLike,
@@ -146,7 +66,12 @@ def fit_denoise_raw(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> RawResult:
-    """Denoise as :func:`denoise_raw` does (same parameters) and return what was found."""
+    """Denoise as :func:`denoise_raw` does and return all that was found.
+
+    Returns
+    -------
+    RawResult
+    """
     check_strength(strength)
     check_share("grain", grain)
     _check_quality(quality)
@@ -169,6 +94,55 @@ def fit_denoise_raw(
     return RawResult(image, NoiseModel(law), int(defects.sum()), int(exposure.highlights.sum()))
 
 
+@parameters_of(fit_denoise_raw)
+def denoise_raw(*args: Any, **options: Any) -> Array:
+    """Denoise a raw mosaic, one colour a pixel, as it comes from a sensor.
+
+    Parameters
+    ----------
+    mosaic : array_like
+        2-D, any real dtype but bool, linear in light.
+    pattern : str or array_like
+        Which colour each pixel sees: "RGGB", "BGGR", "GRBG", "GBRG", "X-Trans", or the tile that repeats,
+        in rows of letters ("RG/GB") or of 0, 1, 2 for red, green, blue.
+    black : float or array_like
+        The pixel without light; an array (rows, columns) is a tile that repeats.
+    white : float or None
+        Where pixels clip; None: at the largest of the dtype, floats nowhere.
+    quality : {"preview", "fast", "balanced", "best"}
+        How much time to spend.
+    noise : NoiseModel or None
+        Variance gain * light + offset, light being what a pixel is above its black, of red, green, blue
+        or of all (one channel); None estimates it (:func:`estimate_raw_noise`).
+    strength : float
+        Multiplies the noise level, 0.01 to 100: above 1 for a smoother picture, below 1 for more detail.
+    grain : float
+        Share of the removed noise that is put back, 0 to 1; that of hot and dead pixels is not.
+
+    Returns
+    -------
+    ndarray
+        Same shape and dtype as the mosaic.
+
+    Notes
+    -----
+    Noise is made white with variance 1 (generalised Anscombe transform, for each colour), what colour adds
+    to each pixel is taken off, GSF-W (:func:`denoise_gsfw`) removes the noise of the grey picture that is
+    left, and all is undone, without bias.  A Bayer mosaic is also denoised by patches of the mosaic itself
+    ("balanced" and "best"), and the mean of both is taken.  Hot and dead pixels are missing pixels;
+    highlights that are clipped are known to be white, and stay so.
+
+    Examples
+    --------
+    >>> import numpy as np, symsmooth
+    >>> noisy = np.random.default_rng(0).poisson(100.0, (64, 64)).astype(np.uint16)
+    >>> bool(symsmooth.denoise_raw(noisy, "RGGB").std() < 4.0)
+    True
+    """
+    return fit_denoise_raw(*args, **options).image
+
+
+@described_like(denoise_raw)
 def estimate_raw_noise(
     mosaic: ArrayLike,
     pattern: str | ArrayLike,
@@ -177,7 +151,7 @@ def estimate_raw_noise(
     *,
     mask: ArrayLike | None = None,
 ) -> NoiseModel:
-    """Estimate the noise of a raw mosaic; parameters as for :func:`denoise_raw`.
+    """Estimate the noise of a raw mosaic.
 
     Returns
     -------

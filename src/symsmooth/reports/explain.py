@@ -64,8 +64,8 @@ class Learned:
     result: GSFResult
     clusters: Float  # (height, width, 3): each pixel in the mixed colour of its clusters
     appearance: Float  # like noisy: each pixel as the centre of its clusters' means
-    in_charge: Float  # (height, width): how many clusters answer for a pixel, exp(entropy)
-    crowd: Float  # (height, width): how many pixels a pixel's clusters hold
+    effective_clusters: Float  # (height, width): how many clusters answer for a pixel, exp(entropy)
+    pixels_per_cluster: Float  # (height, width): how many pixels a pixel's clusters hold
     popularity: Float  # (height, width): column sums of W, in parts of their mean
     neighbours: list[Neighbours]
 
@@ -134,8 +134,8 @@ def learn(
         result=result,
         clusters=(gamma.T @ paints).reshape(*spatial, 3),
         appearance=(gamma.T @ centres).reshape(noisy.shape),
-        in_charge=np.exp(entropy).reshape(spatial),
-        crowd=(gamma.T @ mass).reshape(spatial),
+        effective_clusters=np.exp(entropy).reshape(spatial),
+        pixels_per_cluster=(gamma.T @ mass).reshape(spatial),
         popularity=popularity,
         neighbours=chosen,
     )

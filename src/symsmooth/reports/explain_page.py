@@ -76,13 +76,14 @@ def _lead(learned: Learned) -> Child:
 
 
 def _clusters(learned: Learned, shown: Range) -> Child:
-    crowd, charge = np.log(np.maximum(learned.crowd, 1.0)), learned.in_charge
+    log_pixels = np.log(np.maximum(learned.pixels_per_cluster, 1.0))
+    effective = learned.effective_clusters
     panels = [
         Panel("noisy", webp_uri(shown(learned.noisy)), f"σ {learned.result.sigma:.3g}"),
         Panel("clusters", webp_uri(np.clip(learned.clusters, 0, 1)), "one hue each"),
         Panel("their means", webp_uri(shown(learned.appearance)), "what clusters look like"),
-        Panel("clusters a pixel", webp_uri(_heat(charge)), f"{_span(charge)}, bright: many"),
-        Panel("pixels a cluster", webp_uri(_heat(crowd)), _span(learned.crowd)),
+        Panel("clusters a pixel", webp_uri(_heat(effective)), f"{_span(effective)}, bright: many"),
+        Panel("pixels a cluster", webp_uri(_heat(log_pixels)), _span(learned.pixels_per_cluster)),
         Panel(
             "popularity",
             webp_uri(_heat(learned.popularity)),
