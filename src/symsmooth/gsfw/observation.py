@@ -10,9 +10,10 @@ import scipy.ndimage
 
 from ..core.blocks import Box
 from ..core.channels import mix
-from ..core.image import Float
+from ..core.image import Array, Float
 from ..core.multiscale import halve
 from ..noise import contrast
+from .motion import roll_frames
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ class Observation:
         if observed is not None:
             observed = np.pad(observed, widths, mode="symmetric")
         return replace(self, pixels=pixels, observed=observed)
+
+    def rolled(self, motion: Array) -> Observation:
+        """Return a series whose frames are moved by so many pixels; what leaves comes in opposite."""
+        observed = None if self.observed is None else roll_frames(self.observed, motion)
+        return replace(self, pixels=roll_frames(self.pixels, motion), observed=observed)
 
     def halved(self) -> Observation:
         """Return the observation at half size, where there is less noise."""
