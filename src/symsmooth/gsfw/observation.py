@@ -10,6 +10,7 @@ import scipy.ndimage
 
 from ..core.blocks import Box
 from ..core.channels import mix
+from ..core.fill import fill_missing
 from ..core.image import Array, Float
 from ..core.multiscale import halve
 from ..noise import contrast
@@ -68,9 +69,15 @@ class Observation:
         return replace(self, pixels=pixels, observed=observed)
 
     def rolled(self, motion: Array) -> Observation:
-        """Return a series whose frames are moved by so many pixels; what leaves comes in opposite."""
-        observed = None if self.observed is None else roll_frames(self.observed, motion)
-        return replace(self, pixels=roll_frames(self.pixels, motion), observed=observed)
+        """Return a series whose frames are moved by so many pixels; what leaves comes in opposite.
+
+        Missing pixels are filled anew, from what now lies around them in other frames too.
+        """
+        pixels = roll_frames(self.pixels, motion)
+        if self.observed is None:
+            return replace(self, pixels=pixels)
+        observed = roll_frames(self.observed, motion)
+        return replace(self, pixels=fill_missing(pixels, observed == 0), observed=observed)
 
     def halved(self) -> Observation:
         """Return the observation at half size, where there is less noise."""
