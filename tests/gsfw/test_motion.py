@@ -9,7 +9,7 @@ from skimage import data
 import symsmooth
 from symsmooth.core.metrics import psnr
 from symsmooth.gsfw import stages
-from symsmooth.gsfw.motion import find_motion, roll_frames
+from symsmooth.gsfw.motion import align, find_motion, undo_alignment
 
 SIGMA = 20.0
 
@@ -57,10 +57,22 @@ def test_most_of_the_picture_decides() -> None:
     np.testing.assert_array_equal(np.diff(found, axis=0), [[0, -8]] * 4)
 
 
-def test_rolling_back_gives_the_same_bits() -> None:
+def test_alignment_is_undone_to_the_bit() -> None:
     frames = with_noise(panned(STEPS))
     motion = np.cumsum([(0, 0), *STEPS], axis=0) * 100  # many times around
-    np.testing.assert_array_equal(roll_frames(roll_frames(frames, motion), -motion), frames)
+    aligned = align(frames, motion)
+    np.testing.assert_array_equal(undo_alignment(aligned, motion), frames)
+    still = align(panned(STEPS), -np.cumsum([(0, 0), *STEPS], axis=0))  # the middle is in all frames
+    assert np.ptp(still[:, 30:60, 36:60], axis=0).max() == 0
+
+
+def test_where_the_rolled_frame_ended_no_line_is_seen() -> None:
+    """Estimates that change by 10 from one end of the aligned frame to the other change slowly."""
+    motion = np.array([[0, 0], [0, -20]])
+    estimate = align(np.zeros((2, 40, 48), np.float32), motion)
+    estimate += np.linspace(0, 10, estimate.shape[2], dtype=np.float32)
+    found = undo_alignment(estimate, motion)
+    assert np.abs(np.diff(found, axis=2)).max() < 1.2
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 17])

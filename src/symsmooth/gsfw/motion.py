@@ -4,7 +4,9 @@ Clusters follow what moves by a few pixels a frame.  A camera that pans moves al
 reach within a few frames, and a patch of two frames then shows two different things.  So frames are first
 rolled by the motion that most of the picture shares: afterwards it stands nearly still, and what moves
 otherwise is as far away as it was before, or not much further.  No pixel is interpolated, and rolling back
-undoes it exactly.
+undoes it exactly.  Frames are rolled as if on a torus: beyond each end some pixels of the other are
+repeated, so that patches lie across it, and both estimates of them are cross-faded.  Without that there is
+a line to be seen where the end of the rolled frame was.
 
 Candidates are the peaks of the phase correlation of neighbouring frames.  Each is judged by squares of
 pixels: by how much less they differ, in units of the noise, than without it; a square counts one at most,
@@ -24,6 +26,7 @@ _PEAKS = 6  # of the phase correlation, that are tried
 _SQUARE = 16  # pixels a side
 # By how much squares must differ less on average: noise alone reaches 0.02.
 _LEAST = 0.05
+_OVERLAP = 6  # pixels that are repeated beyond each end of a rolled frame
 
 
 def find_motion(frames: Float, sigma: float) -> Array:
@@ -40,14 +43,41 @@ def find_motion(frames: Float, sigma: float) -> Array:
     return np.cumsum(steps, axis=0)
 
 
-def roll_frames(values: Float, motion: Array) -> Float:
-    """Return frames (frames, y, x, ...) moved by so many pixels; what leaves comes in opposite."""
+def align(values: Float, motion: Array) -> Float:
+    """Return frames (frames, y, x, ...) moved back by their motion, on a torus whose ends overlap."""
+    overlap = [(0, 0), (_OVERLAP, _OVERLAP), (_OVERLAP, _OVERLAP)]
+    overlap += [(0, 0)] * (values.ndim - 3)
+    return np.pad(_roll(values, -motion), overlap, mode="wrap")
+
+
+def undo_alignment(values: Float, motion: Array) -> Float:
+    """Return aligned frames as they were; where ends overlap, both are cross-faded."""
+    for axis in (1, 2):
+        values = _join_ends(values, axis)
+    return _roll(values, motion)
+
+
+def _roll(values: Float, motion: Array) -> Float:
+    """Return frames moved by so many pixels; what leaves comes in opposite."""
     return np.stack(
         [
             np.roll(frame, tuple(step), axis=(0, 1))
             for frame, step in zip(values, motion, strict=True)
         ]
     )
+
+
+def _join_ends(values: Float, axis: int) -> Float:
+    """Return values without what is repeated along an axis, cross-faded with it."""
+    moved = np.moveaxis(values, axis, 0)
+    low, high = _OVERLAP, len(moved) - _OVERLAP
+    joined = moved[low:high].copy()
+    shape = (-1,) + (1,) * (values.ndim - 1)
+    way = (np.arange(_OVERLAP, dtype=np.float32) + np.float32(0.5)) / (2 * _OVERLAP)
+    rising = (np.float32(0.5) - way).reshape(shape)  # weight of the other end's estimate
+    joined[:_OVERLAP] += rising * (moved[high:] - joined[:_OVERLAP])
+    joined[-_OVERLAP:] += rising[::-1] * (moved[:low] - joined[-_OVERLAP:])
+    return np.moveaxis(joined, 0, axis)
 
 
 def _window(plane: tuple[int, ...]) -> Float:

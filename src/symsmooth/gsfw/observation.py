@@ -14,7 +14,7 @@ from ..core.fill import fill_missing
 from ..core.image import Array, Float
 from ..core.multiscale import halve
 from ..noise import contrast
-from .motion import roll_frames
+from .motion import align
 
 
 @dataclass(frozen=True)
@@ -68,15 +68,15 @@ class Observation:
             observed = np.pad(observed, widths, mode="symmetric")
         return replace(self, pixels=pixels, observed=observed)
 
-    def rolled(self, motion: Array) -> Observation:
-        """Return a series whose frames are moved by so many pixels; what leaves comes in opposite.
+    def aligned(self, motion: Array) -> Observation:
+        """Return a series whose frames are moved back by their motion.
 
         Missing pixels are filled anew, from what now lies around them in other frames too.
         """
-        pixels = roll_frames(self.pixels, motion)
+        pixels = align(self.pixels, motion)
         if self.observed is None:
             return replace(self, pixels=pixels)
-        observed = roll_frames(self.observed, motion)
+        observed = align(self.observed, motion)
         return replace(self, pixels=fill_missing(pixels, observed == 0), observed=observed)
 
     def halved(self) -> Observation:

@@ -27,7 +27,7 @@ from ..mixture.members import Members, assign_patches
 from ..noise import contrast
 from ..noise.level import FINEST
 from .estimators import spectral, wiener
-from .motion import find_motion, roll_frames
+from .motion import find_motion, undo_alignment
 from .observation import Observation
 from .presets import Preset, Stage, adapt, calibration, widen
 from .repetition import share_repeated
@@ -250,9 +250,9 @@ def _run_aligned(
     motion = find_motion(luminance, observation.sigma)
     if not motion.any():
         return _run_stages(observation, plan, None, rng, pool)
-    found = _run_stages(observation.rolled(-motion), plan, None, rng, pool)
-    images = tuple(roll_frames(image, motion) for image in found.images)
-    return replace(found, images=images, variance=roll_frames(found.variance, motion))
+    found = _run_stages(observation.aligned(motion), plan, None, rng, pool)
+    images = tuple(undo_alignment(image, motion) for image in found.images)
+    return replace(found, images=images, variance=undo_alignment(found.variance, motion))
 
 
 def _run_stages(
