@@ -2,9 +2,9 @@
 
 Usage: python benchmarks/keep.py [--quiet] [--every N] [PLAN ...].
 
-Plans are those of ``plans.toml`` (pictures of SYMSMOOTH_IMAGES), and ``speed``, ``raw`` and ``rician``,
-which are scripts beside this one; without a name all but ``raw``, which takes a quarter of an hour and no
-times, are measured one after another.  With --quiet nothing else runs on this machine, and times are kept
+Plans are those of ``plans.toml`` (pictures of SYMSMOOTH_IMAGES), and ``speed``, ``raw``, ``rician`` and
+``series``, which are scripts beside this one; without a name all but ``raw`` and ``series``, which take a
+quarter of an hour each and no times of the wall, are measured one after another.  With --quiet nothing else runs on this machine, and times are kept
 too; ``speed`` is left out without it.  A plan that was stopped goes on where it was.  With --every a plan
 takes every N-th picture only, as a trial.  At the end the pages are made again (``pages.py``).
 """
@@ -22,7 +22,7 @@ from pathlib import Path
 import stored
 
 HERE = Path(__file__).parent
-SCRIPTS = ("speed", "rician", "raw")
+SCRIPTS = ("speed", "rician", "raw", "series")
 WORK = HERE.parent / "build" / "evidence"  # cells of measurements, shared by all plans
 
 
@@ -38,6 +38,7 @@ def scripts(quiet: bool = False) -> dict[str, list[str]]:
         "speed": [str(HERE / "run.py"), *out],
         "rician": [str(HERE / "rician.py"), *out, *["--quiet"] * quiet],
         "raw": [str(HERE / "raw.py"), *_images("kodak24"), *out],
+        "series": [str(HERE / "series.py"), *out],
     }
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from math import isnan
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from stored import Kept, load, load_json
@@ -426,6 +427,65 @@ def rician() -> str:
     return f"Measured {_told(kept)}, `{kept['facts']['command']}`.\n\n" + markdown(head, rows)
 
 
+def series() -> str:
+    """Sequences as a series against frame by frame, a still scene, and photons of moving cells."""
+    kept = load_json("series")
+    part = kept["sequences"]
+    head = ["sequence", "noise", "preset", "frame by frame", "series", "gain", "blind", "time"]
+    rows = [
+        [
+            row["sequence"], f"sigma {row['sigma']:g}", row["quality"], number(row["alone"]),
+            number(row["series"]), f"{row['series'] - row['alone']:+.2f}",
+            f"{row['blind'] - row['series']:+.2f}", f"x {row['times']:.2f}",
+        ]
+        for row in part["rows"]
+    ]  # fmt: skip
+    for quality, sigma in dict.fromkeys((row["quality"], row["sigma"]) for row in part["rows"]):
+        own = [r for r in part["rows"] if (r["quality"], r["sigma"]) == (quality, sigma)]
+        mean = {key: fmean(r[key] for r in own) for key in ("alone", "series", "blind", "times")}
+        rows.append([
+            "**mean**", f"sigma {sigma:g}", quality, number(mean["alone"]), number(mean["series"]),
+            f"**{mean['series'] - mean['alone']:+.2f}**", f"{mean['blind'] - mean['series']:+.2f}",
+            f"x {mean['times']:.2f}",
+        ])  # fmt: skip
+    for row in kept["still"]["rows"]:
+        rows.append([
+            "still, nine frames", f"sigma {row['sigma']:g}", row["quality"], number(row["alone"]),
+            number(row["series"]), f"{row['series'] - row['alone']:+.2f}", "", "",
+        ])  # fmt: skip
+    for row in kept["cells"]["rows"]:
+        rows.append([
+            "moving cells", f"{row['photons']} photons", row["quality"], number(row["alone"]),
+            number(row["series"]), f"{row['series'] - row['alone']:+.2f}", "", "",
+        ])  # fmt: skip
+    means = ", ".join(number(row["mean"]) for row in kept["still"]["rows"])
+    return (
+        f"Measured {_told(kept)}, `{kept['facts']['command']}`: {part['frames']} frames, the middle "
+        f"{part['side']} x {part['side']} pixels, PSNR in dB.  Of the still scene, the mean of its nine "
+        f"frames denoised alone has {means}; photons are those of the brightest pixel.\n\n"
+        + markdown(head, rows)
+    )
+
+
+def series_peers() -> str:
+    """Video denoisers of others, beside ours."""
+    kept = load_json("series")
+    part = kept["peers"]
+    head = ["sigma", "method", "PSNR, dB", "CPU seconds a frame", "strength"]
+    rows = [
+        [
+            f"{row['sigma']:g}", f"**{row['method']}**" if row.get("ours") else row["method"],
+            number(row["psnr"]), number(row.get("seconds")), number(row.get("strength")),
+        ]
+        for row in part["rows"]
+    ]  # fmt: skip
+    return (
+        f"Measured {_told(kept)}, `{kept['facts']['command']} peers`: six sequences, {part['frames']} "
+        f"frames of 8 bits, the middle {part['side']} x {part['side']} pixels, one thread.\n\n"
+        + markdown(head, rows)
+    )
+
+
 def _told(kept: dict[str, Any]) -> str:
     return f"{kept['facts']['date']}, {kept['facts']['symsmooth']}"
 
@@ -483,5 +543,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "paper": paper,
     "raw": raw,
     "rician": rician,
+    "series": series,
+    "series-peers": series_peers,
     "inverse": inverse,
 }

@@ -11,8 +11,10 @@ import scipy.ndimage
 from ..core.alike import Groups
 from ..core.blocks import Box
 from ..core.channels import covariance, mix, transform_for
+from ..core.fill import fill_missing
 from ..core.image import Array, Float, Picture
 from ..core.multiscale import halve
+from .motion import align
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +137,17 @@ class Observation:
         if observed is not None:
             observed = np.pad(observed, widths, mode="symmetric")
         return replace(self, pixels=pixels, observed=observed)
+
+    def aligned(self, motion: Array) -> Observation:
+        """Return a series whose frames are moved back by their motion.
+
+        Missing pixels are filled anew, from what now lies around them in other frames too.
+        """
+        pixels = align(self.pixels, motion)
+        if self.observed is None:
+            return replace(self, pixels=pixels)
+        observed = align(self.observed, motion)
+        return replace(self, pixels=fill_missing(pixels, observed == 0), observed=observed)
 
     def halved(self) -> Observation:
         """Return the observation at half size, where there is less noise."""

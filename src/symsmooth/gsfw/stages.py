@@ -26,6 +26,7 @@ from ..mixture.em import GaussianMixture, MixtureFit, fit_mixture, initial_mixtu
 from ..mixture.members import Members, assign_patches
 from ..noise.level import FINEST
 from .estimators import spectral, wiener
+from .motion import find_motion, undo_alignment
 from .observation import Observation
 from .presets import Preset, Stage, adapt, calibration, widen
 from .repetition import share_repeated
@@ -227,7 +228,10 @@ def _run_padded(
     if plan.coarse > 0.0 and min(padded.pixels.shape[:-1]) >= 2 * min_side:
         with _clock(seconds, "coarse"), pool.part(_COARSE_TIME, "half size"):
             coarse = _run_padded(padded.halved(), preset, rng, pool).image  # less noise is there
-    found = _run_stages(padded, plan, coarse, rng, pool)
+    if is_series:
+        found = _run_aligned(padded, plan, rng, pool)
+    else:
+        found = _run_stages(padded, plan, coarse, rng, pool)
     inside = tuple(
         slice(before, before + size) for (before, _), size in zip(widths, spatial, strict=True)
     )
@@ -237,6 +241,19 @@ def _run_padded(
         variance=found.variance[inside],
         seconds=seconds | dict(found.seconds),
     )
+
+
+def _run_aligned(
+    observation: Observation, plan: Preset, rng: np.random.Generator, pool: Pool
+) -> Stages:
+    """Run the stages on the frames of a series, rolled so that most of what they show stands still."""
+    luminance = np.ascontiguousarray(observation.pixels[..., 0])
+    motion = find_motion(luminance, observation.sigma)
+    if not motion.any():
+        return _run_stages(observation, plan, None, rng, pool)
+    found = _run_stages(observation.aligned(motion), plan, None, rng, pool)
+    images = tuple(undo_alignment(image, motion) for image in found.images)
+    return replace(found, images=images, variance=undo_alignment(found.variance, motion))
 
 
 def _run_stages(
