@@ -13,7 +13,6 @@ from .bilevel import bilevel_warning, is_copy
 from .dtypes import (
     check_dtype,
     dtype_warnings,
-    kept_details,
     rounded,
     rounding_warning,
     working_dtype,
@@ -269,17 +268,17 @@ def _around_frame(image: ImageFile, number: int) -> ImageFile:
     check_frame(number, image.pixels.shape[axis])
     around = frames_around(number, image.pixels.shape[axis])
     index = (slice(None),) * axis + (slice(around.start, around.stop),)
-    details = {**image.details, "frame": number - around.start}
+    details = replace(image.details, frame=number - around.start)
     alpha = None if image.alpha is None else image.alpha[index]
     return replace(image, pixels=image.pixels[index], alpha=alpha, details=details)
 
 
 def _only_frame(image: ImageFile) -> ImageFile:
     """Return the one frame of a series that was asked for, as a picture; other images as they are."""
-    if "frame" not in image.details:
+    if image.details.frame is None:
         return image
     axis = image.axes.index("T")
-    index = (slice(None),) * axis + (image.details["frame"],)
+    index = (slice(None),) * axis + (image.details.frame,)
     channels = image.channel_axis
     if channels is not None:
         channels %= image.pixels.ndim
@@ -290,7 +289,7 @@ def _only_frame(image: ImageFile) -> ImageFile:
         channel_axis=channels,
         alpha=None if image.alpha is None else image.alpha[index],
         format="",
-        details={name: kept for name, kept in kept_details(image).items() if name != "frame"},
+        details=replace(image.details.for_other_pixels(), frame=None),
         axes=image.axes.replace("T", ""),
     )
 
@@ -456,7 +455,7 @@ def read_file(file: OpenFile, channel_axis: ChannelAxis) -> list[ImageFile]:
     from ..io.files import read_opened
 
     source, images = file.path, read_opened(file)
-    if "raw" in images[0].details:
+    if images[0].details.raw is not None:
         raise FileError(f"{source}: is a raw mosaic; denoise it to a .tif, which develops it")
     if channel_axis == "auto":
         return images
@@ -472,11 +471,11 @@ def describe_size(image: ImageFile, stack: Stack) -> str:
     """Return width x height (x depth), dtype, channels, and how it is cut, in words."""
     size = "x".join(str(n) for n in reversed(image.spatial))
     channels = f" {image.n_channels} channels" if image.channel_axis is not None else ""
-    if image.details.get("painted") is not None:
+    if image.details.painted is not None:
         channels = ", grey in false colours"
     elif image.ramp is not None:
         channels = ", grey with a palette"
-    elif image.details.get("from_palette"):
+    elif image.details.from_palette:
         channels += ", its palette made RGB"
     cut = f", {len(stack)} slices" if len(stack) > 1 else ""
     if stack.third:

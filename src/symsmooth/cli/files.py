@@ -379,7 +379,8 @@ def _noise_text(
     """Return the line, or JSON, about one image and its noise."""
     from ..io.stacks import cut
 
-    span = image.details["raw"].span if "raw" in image.details else image.details.get("span")
+    raw = image.details.raw
+    span = image.details.span if raw is None else raw.span
     span = value_range(image.pixels) if span is None else span
     percent = 100 * found.level / span if span else 0.0
     if as_json:

@@ -18,14 +18,15 @@ from typing import Any, BinaryIO
 import av
 import numpy as np
 
-from .base import Array, FileError, ImageFile, OpenFile, one_line
-from .formats import VIDEO_SUFFIXES, container_of
+from .base import FileError, OpenFile, one_line
+from .images import Array, ImageFile
 from .limits import check_declared_size
 from .video_pixels import Pixels, pixels_of
 
 # Constant quality (CRF) of the encoders.  At 12 coding costs 0.2 to 0.3 dB of a clip denoised at sigma 20,
 # and 1.1 to 1.6 dB at sigma 5, where there are 44 dB; at 16 twice as much, for two thirds of the bytes.
 QUALITY = 12
+_CONTAINERS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska"}  # that are written
 _DEMUXERS = {
     "mp4": "mov,mp4,m4a,3gp,3g2,mj2",
     "matroska": "matroska,webm",
@@ -82,9 +83,7 @@ class Video:
 
     def __init__(self, file: OpenFile) -> None:
         file.handle.seek(0)
-        kind = container_of(file.handle.read(16))
-        if kind is None:
-            raise FileError("is no MP4, MOV, MKV, WebM, AVI or Y4M")
+        kind = _container_of(file.handle.read(16))
         self._kind, self._handle, self._size = kind, file.handle, file.size
         self._container: Any = None
         self._open()
@@ -292,6 +291,12 @@ class Video:
             self._container = None
 
 
+def _container_of(start: bytes) -> str:
+    """Return the kind of container of a video by its first bytes."""
+    kinds = {b"\x1a\x45\xdf\xa3": "matroska", b"RIFF": "avi", b"YUV4": "y4m"}
+    return kinds.get(start[:4], "mp4")
+
+
 def _words(error: BaseException) -> str:
     """Return what FFmpeg says, without its numbers and the name of our handle."""
     return str(getattr(error, "strerror", None) or one_line(error)).lower()
@@ -394,7 +399,7 @@ class VideoWriter:
         self, handle: BinaryIO, name: Path, video: Video, lossless: bool, note: str
     ) -> None:
         self._video = video
-        self._container: Any = av.open(handle, "w", format=VIDEO_SUFFIXES[name.suffix.lower()])
+        self._container: Any = av.open(handle, "w", format=_CONTAINERS[name.suffix.lower()])
         self.dropped: list[str] = []
         self._copies: dict[int, Any] = {}
         source = video._container
@@ -435,7 +440,7 @@ class VideoWriter:
     def _add_copy(self, stream: Any, name: Path) -> None:
         """Copy a stream as it is; sound and subtitles must fit, other data may be left out, and is told."""
         what = f"{stream.type} {getattr(stream.codec_context, 'name', '') or 'of unknown kind'}".strip()
-        if not _fits(stream, VIDEO_SUFFIXES[name.suffix.lower()]):
+        if not _fits(stream, _CONTAINERS[name.suffix.lower()]):
             if stream.type in ("audio", "subtitle"):
                 raise FileError(
                     f"a stream ({what}) does not fit into {name.suffix}; write .mkv, or the container "
@@ -493,9 +498,9 @@ def encoder_of(pixels: Pixels, lossless: bool) -> tuple[str, str]:
 def check_name(path: Path, lossless: bool) -> None:
     """Refuse a name whose container cannot be written, before the work."""
     suffix = path.suffix.lower()
-    if suffix not in VIDEO_SUFFIXES:
+    if suffix not in _CONTAINERS:
         raise FileError(
-            f"{path}: a video is written as {', '.join(VIDEO_SUFFIXES)}, not {suffix!r}; --frame N writes "
+            f"{path}: a video is written as {', '.join(_CONTAINERS)}, not {suffix!r}; --frame N writes "
             "one frame of it as a picture"
         )
     if lossless and suffix != ".mkv":
