@@ -310,9 +310,10 @@ class _Done:
 def _denoise_image(
     job: DenoiseJob, image: ImageFile, stack: Stack, progress: Progress | None
 ) -> _Done:
-    """Denoise one image piece by piece."""
+    """Denoise one image piece by piece; what was opened to find the noise is not opened again."""
     import numpy as np
 
+    from ..core.image import open_image
     from ..noise.check import check_result
 
     report = progress or no_progress
@@ -322,9 +323,11 @@ def _denoise_image(
         return _Done(replace(made, pixels=pixels), None, {}, [], 0.0, None)
     report(0.0, "noise")
     middle = _middle_piece(image, stack)
-    estimator = noise_estimator(image, stack, middle, job.channels, job.specks)
+    opened = open_image(image.pixels[middle], stack.channel_axis, None, job.channels)
+    estimator = noise_estimator(image, stack, middle, job.channels, job.specks, opened)
     model = job.find_noise(estimator)
     work = working_dtype(image.pixels.dtype, job.dtype)
+    is_opened = job.method.takes_opened and work == image.pixels.dtype and stack.time_axis is None
     denoised = np.empty(image.pixels.shape, work)
     learned: dict[str, object] = {}
     squares = 0.0
@@ -335,8 +338,8 @@ def _denoise_image(
             denoised[index] = piece
             continue
         denoised[index], learned = apply(
-            job, piece, stack.channel_axis, model, _slice_progress(progress, number, n_pieces),
-            stack.time_axis,
+            job, opened if is_opened and index == middle else piece, stack.channel_axis, model,
+            _slice_progress(progress, number, n_pieces), stack.time_axis,
         )  # fmt: skip
         squares += squared_change(piece, denoised[index])
     noise, check, channels, removed = None, None, "", (squares / denoised.size) ** 0.5
@@ -416,10 +419,13 @@ def apply(
 ) -> tuple[Any, dict[str, object]]:
     """Return the denoised pixels, and what the method chose, if it reports that.
 
-    A series is a volume to methods that know of no time.
+    Pixels may be a Picture that is open.  A series is a volume to methods that know of no time.
     """
+    from ..core.image import Picture
+
+    is_opened = isinstance(pixels, Picture)
     shared = {
-        "channel_axis": channel_axis,
+        "channel_axis": "auto" if is_opened else channel_axis,
         "time_axis": time_axis,
         "rng": job.seed,
         "workers": job.workers,
@@ -495,6 +501,7 @@ def noise_estimator(
     middle: Index | None = None,
     channels: Any = "auto",
     specks: Any = "auto",
+    opened: Picture | None = None,
 ) -> NoiseEstimator:
     """Return what measures the noise of an image: that of the middle slice, the level that of several."""
     import numpy as np
@@ -520,7 +527,7 @@ def noise_estimator(
                 yield open_piece(index)
 
     return NoiseEstimator(
-        lambda: open_piece(middle),
+        lambda: open_piece(middle) if opened is None else without_specks(opened, specks),
         open_some if n_pieces > 1 else None,
     )
 

@@ -244,7 +244,7 @@ def add_change(pixels: Array, change: Array) -> Array:
 
 
 def open_image(
-    image: ArrayLike,
+    image: ArrayLike | Picture,
     channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
     channels: Channels | Groups = "auto",
@@ -257,7 +257,8 @@ def open_image(
     image : array_like
         2-D, or 3-D (a volume), plus a channel axis; any real dtype but bool.  Non-finite pixels, and
         masked ones of a masked array, are missing.  For a masked array, an xarray.DataArray, a Pillow image
-        or a torch tensor ``restore`` returns one; a Piece has the units of its whole.
+        or a torch tensor ``restore`` returns one; a Piece has the units of its whole.  A Picture is
+        open already: it comes back, and nothing else may be said of it.
     channel_axis : int, None or "auto"
         The axis of the channels; None if there is none; see :func:`find_channel_axis` for "auto".
     mask : array_like of bool or None
@@ -267,6 +268,10 @@ def open_image(
     time_axis : int or None
         Which axis is time: the image is a series of flat pictures.
     """
+    if isinstance(image, Picture):
+        if (channel_axis, mask, time_axis) != ("auto", None, None):
+            raise TypeError("image is open already, with its own axes and mask")
+        return image
     if isinstance(image, (str, os.PathLike)):
         raise TypeError(
             f"image is the name of a file, {os.fspath(image)!r}; read it first, e.g. with "

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-_AGAIN = "if another program opens it, save it again there"
+_AGAIN = "; if another program opens it, save it again there"
 # What a decoder raises where a file leads it astray: its words are of its code, not of the file.
 _OF_CODE = (AttributeError, TypeError, IndexError, NameError, AssertionError, ArithmeticError)
 _DAMAGED = "what it says of itself does not fit together"
@@ -114,7 +114,8 @@ def naming_errors(file: Path) -> Iterator[None]:
         raise FileError(f"{file}: claims more pixels than memory can hold") from error
     except Exception as error:  # a damaged file can raise anything in a decoder
         why = _DAMAGED if isinstance(error, _OF_CODE) else one_line(error)
-        raise FileError(f"{file}: cannot be read: {why}; {_AGAIN}") from error
+        of_disk = isinstance(error, OSError) and error.strerror
+        raise FileError(f"{file}: cannot be read: {why}{'' if of_disk else _AGAIN}") from error
 
 
 @contextmanager
