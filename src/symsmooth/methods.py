@@ -292,7 +292,7 @@ METHODS: Mapping[str, Method] = _registry(
 )  # fmt: skip
 
 
-def identity(image: Any, sigma: float | None = None, *, channel_axis: int | None = None) -> Array:
+def identity(image: Any, sigma: float | None = None, *, channel_axis: int | None = None) -> Any:
     """Return a copy of the image: to see what reading and writing a file alone does to it."""
     import numpy as np
 

@@ -26,6 +26,7 @@ from symsmooth.io import (
     read_images,
     regions,
     segments,
+    tiff,
     write_image,
     write_images,
 )
@@ -90,7 +91,8 @@ def test_a_target_that_cannot_be_begun_leaves_nothing(
     def fail(part: Path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(npy, "reserve", fail)
+    for module in (npy, tiff):
+        monkeypatch.setattr(module, "reserve", fail)
     with open_source(source) as opened:
         for end in (".npy", ".tif"):
             with pytest.raises(FileError, match=r"cannot be written: .*No space left"):

@@ -17,9 +17,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .alike import Channels, Groups, group_channels
+from .channels import Channels, Counted, Groups, count_channels, group_channels
 from .constant import constant_regions
-from .counted import Counted, count_channels
 from .fill import fill_missing
 from .lazy import library_of, refuse_dask
 from .user_warnings import warn_user

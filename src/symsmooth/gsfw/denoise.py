@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core.alike import Channels, Groups
+from ..core.channels import Channels, Groups
 from ..core.image import Array, ChannelAxis, Float, Picture, add_change, open_image
 from ..core.lazy import dask_aware
 from ..core.options import check_one_of, check_share, make_rng, split_strength
