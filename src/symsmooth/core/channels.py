@@ -1,4 +1,4 @@
-"""Channels: which hold something of their own, which show the same things, and what gathers a picture in few.
+"""Channels: which hold something of their own, which show the same things, what gathers them in few.
 
 Channels show the same things where outlines of one lie where those of the other do.
 Gradients of two channels are multiplied and added up over windows: noise, which is independent from

@@ -49,37 +49,18 @@ _MAX_CLASSIC, _MAX_BIG = 2**32 - 2**20, 2**62  # bytes of a file whose offsets h
 
 @dataclass(frozen=True)
 class Camera:
-    """What a camera's raw file says of itself, for a DNG that is made of it; all of it may be missing.
-
-    Attributes
-    ----------
-    make, model, datetime : str
-    orientation : int
-        Of EXIF.
-    neutral : tuple of float
-        What grey is in the three colours.
-    matrix : tuple of float
-        XYZ to camera, 3 x 3.
-    thumbnail : uint8 ndarray or None
-        RGB.
-    exif, gps : mapping
-        Tags as they are stored.
-    private : bytes
-        DNGPrivateData.
-    byteorder : str
-        "<" or ">".
-    """
+    """What a camera's raw file says of itself, for a DNG that is made of it; all may be missing."""
 
     make: str = "Unknown"
     model: str = "camera"
     datetime: str | None = None
-    orientation: int = 1
-    neutral: tuple[float, ...] = (1.0, 1.0, 1.0)
-    matrix: tuple[float, ...] = _XYZ_TO_SRGB
-    thumbnail: Array | None = None
-    exif: Mapping[int, Value] = field(default_factory=dict)
+    orientation: int = 1  # of EXIF
+    neutral: tuple[float, ...] = (1.0, 1.0, 1.0)  # what grey is in the three colours
+    matrix: tuple[float, ...] = _XYZ_TO_SRGB  # XYZ to camera, 3 x 3
+    thumbnail: Array | None = None  # 8-bit RGB
+    exif: Mapping[int, Value] = field(default_factory=dict)  # tags as they are stored
     gps: Mapping[int, Value] = field(default_factory=dict)
-    private: bytes = b""
+    private: bytes = b""  # DNGPrivateData
     byteorder: Literal["<", ">"] = "<"
 
 

@@ -29,29 +29,14 @@ _WIDTH = 72  # letters of a HISTORY card
 
 @dataclass(frozen=True)
 class Part:
-    """How an image of a FITS is stored.
+    """How an image of a FITS is stored."""
 
-    Attributes
-    ----------
-    compressed : str or None
-        How it is packed.
-    primary : bool
-        Whether it is the first part of its file.
-    stored : dtype
-    scaling : (float, number, number or None)
-        BSCALE, BZERO, BLANK.
-    checksum : bool
-        Whether the header has one.
-    parts : sequence of bytes or None
-        All parts of the file, None for an image; of its first image.
-    """
-
-    compressed: str | None
-    primary: bool
+    compressed: str | None  # how it is packed
+    primary: bool  # it is the first part of its file
     stored: np.dtype[Any]
-    scaling: tuple[float, Any, Any]
+    scaling: tuple[float, Any, Any]  # BSCALE, BZERO, BLANK
     checksum: bool
-    parts: Sequence[bytes | None] = ()
+    parts: Sequence[bytes | None] = ()  # of the first image: all of the file, None for an image
 
 
 def read(file: OpenFile) -> list[ImageFile]:

@@ -29,69 +29,29 @@ _NUMBERS = (
 
 @dataclass(frozen=True)
 class Format:
-    """A format of files.
+    """A format of files: how it is known, and what it can hold."""
 
-    Attributes
-    ----------
-    name : str
-        As of an ImageFile.
-    module : str
-        Beside this one: what reads and writes it; empty for a format that is known and not read.
-    title : str
-        What people call it, if not by its name.
-    suffixes : tuple of str
-        Endings of names that are written, the usual one first.
-    read_only : tuple of str
-        Endings that are read and not written.
-    marks : tuple of (int, bytes)
-        Each of them alone shows the format.
-    needs : (str, str) or None
-        A library that its module imports, and our extra that installs it.
-    refusal : str
-        Why it is not read, and what converts it.
-    not_written : str
-        What is said of a name whose ending is read only.
-    dtypes : tuple of str
-        Of pixels that it holds; empty if that is not all there is to say.
-    flat : bool
-        Whether it holds one 2-D picture, grey or RGB, and no stack.
-    longest : int
-        Pixels a side.
-    alpha, exif, palette, cmyk : bool
-        Whether it holds opacity, EXIF, a palette, four inks.
-    many : bool
-        Whether it holds several images.
-    for_the_eye : bool
-        Whether it is for pictures that are looked at, not measured.
-    in_pieces : bool
-        Whether it is read and written box by box.
-    tied : bool
-        Whether its metadata is that of pixels of one dtype.
-    is_raw : bool
-        Whether its pixels are a mosaic that has yet to be developed.
-    """
-
-    name: str
-    module: str = ""
-    title: str = ""
-    suffixes: tuple[str, ...] = ()
-    read_only: tuple[str, ...] = ()
-    marks: tuple[Mark, ...] = ()
-    needs: tuple[str, str] | None = None
-    refusal: str = ""
-    not_written: str = ""
-    dtypes: tuple[str, ...] = ()
-    flat: bool = False
-    longest: int = 2**31 - 1
-    alpha: bool = False
-    exif: bool = False
-    palette: bool = False
-    cmyk: bool = False
-    many: bool = False
-    for_the_eye: bool = False
-    in_pieces: bool = False
-    tied: bool = False
-    is_raw: bool = False
+    name: str  # as of an ImageFile
+    module: str = ""  # beside this one: what reads and writes it; empty if it is known and not read
+    title: str = ""  # what people call it, if not by its name
+    suffixes: tuple[str, ...] = ()  # endings of names that are written, the usual one first
+    read_only: tuple[str, ...] = ()  # endings that are read and not written
+    marks: tuple[Mark, ...] = ()  # each of them alone shows the format
+    needs: tuple[str, str] | None = None  # a library it imports, and our extra that installs it
+    refusal: str = ""  # why it is not read, and what converts it
+    not_written: str = ""  # what is said of a name whose ending is read only
+    dtypes: tuple[str, ...] = ()  # of pixels that it holds; empty if there is more to say
+    flat: bool = False  # it holds one 2-D picture, grey or RGB, and no stack
+    longest: int = 2**31 - 1  # pixels a side
+    alpha: bool = False  # it holds opacity,
+    exif: bool = False  # EXIF,
+    palette: bool = False  # a palette,
+    cmyk: bool = False  # four inks,
+    many: bool = False  # several images
+    for_the_eye: bool = False  # pictures in it are looked at, not measured
+    in_pieces: bool = False  # it is read and written box by box
+    tied: bool = False  # its metadata is that of pixels of one dtype
+    is_raw: bool = False  # its pixels are a mosaic that has yet to be developed
 
     @property
     def words(self) -> str:

@@ -72,56 +72,24 @@ class Ramp:
 
 @dataclass(frozen=True, eq=False)
 class Details:
-    """What is known of an image beside its pixels.
-
-    Attributes
-    ----------
-    exif, icc, xmp : bytes or None
-        Metadata that several formats can hold.
-    dpi : (float, float) or None
-        Resolution, across and down.
-    orientation : int
-        Of EXIF; pixels are upright.
-    inks : bool
-        Whether four channels are inks, as JPEG and TIFF can have them.
-    bilevel : bool
-        Whether the file has one bit a pixel, black or white; pixels are 0 and 255 then.
-    ramp : Ramp or None
-        The palette of a grey picture in false colours.
-    from_palette : bool
-        Whether colours were numbers of another palette.
-    painted : int or None
-        The axis of colours that were taken for those of a ramp.
-    raw : RawInfo or None
-        What the pixels of a mosaic mean.
-    cards : str
-        The header of a FITS image.
-    n_parts : int
-        Of a file that holds more than images.
-    frame : int or None
-        The only one of a series that will be written.
-    span : float or None
-        How far apart pixels can be, where they do not say that themselves.
-    own : object
-        What the writer of the same format alone understands: a class of its module.
-    """
+    """What is known of an image beside its pixels; the first four several formats can hold."""
 
     exif: bytes | None = None
     icc: bytes | None = None
     xmp: bytes | None = None
-    dpi: tuple[float, float] | None = None
-    orientation: int = 1
-    inks: bool = False
-    bilevel: bool = False
-    ramp: Ramp | None = None
-    from_palette: bool = False
-    painted: int | None = None
-    raw: RawInfo | None = None
-    cards: str = ""
-    n_parts: int = 1
-    frame: int | None = None
-    span: float | None = None
-    own: Any = None
+    dpi: tuple[float, float] | None = None  # across, down
+    orientation: int = 1  # of EXIF; pixels are upright
+    inks: bool = False  # four channels are inks, as JPEG and TIFF can have them
+    bilevel: bool = False  # the file has one bit a pixel, black or white; pixels are 0 and 255 then
+    ramp: Ramp | None = None  # the palette of a grey picture in false colours
+    from_palette: bool = False  # colours were numbers of another palette
+    painted: int | None = None  # the axis of colours that were taken for those of a ramp
+    raw: RawInfo | None = None  # what the pixels of a mosaic mean
+    cards: str = ""  # the header of a FITS image
+    n_parts: int = 1  # of a file that holds more than images
+    frame: int | None = None  # the only one of a series that will be written
+    span: float | None = None  # how far apart pixels can be, where they do not say that themselves
+    own: Any = None  # what the writer of the same format alone understands: a class of its module
 
     def for_other_pixels(self) -> Details:
         """Return what holds for pixels of any dtype and shape."""

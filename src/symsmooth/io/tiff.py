@@ -66,32 +66,18 @@ _UNPACKERS: dict[int, Any] = {
 
 @dataclass(frozen=True)
 class Layout:
-    """How the samples of an image are stored.
-
-    Attributes
-    ----------
-    axes, photometric : str
-    planarconfig : str or None
-        "contig" or "separate" where pixels have samples.
-    extrasamples : tuple of int
-    inverted : bool
-        Whether white was 0.
-    pyramid : str
-        How the smaller copies were made.
-    texts : mapping
-        By their tags; of a file that is written anew.
-    skeleton : Skeleton or None
-        All of the file but its pixels: of its first image, if it can be written back.
-    """
+    """How the samples of an image are stored."""
 
     axes: str
     photometric: str
-    planarconfig: str | None
+    planarconfig: str | None  # "contig" or "separate" where pixels have samples
     extrasamples: tuple[int, ...]
-    inverted: bool = False
-    pyramid: How = "mean"
-    texts: Mapping[int, str] = field(default_factory=dict)
-    skeleton: Skeleton | None = None
+    inverted: bool = False  # white was 0
+    pyramid: How = "mean"  # how the smaller copies were made
+    texts: Mapping[int, str] = field(default_factory=dict)  # by their tags
+    skeleton: Skeleton | None = (
+        None  # of the first image: all of the file but pixels, if that can be
+    )
 
 
 def read(file: OpenFile) -> list[ImageFile]:
