@@ -3,7 +3,7 @@
     SYMSMOOTH_IMAGES=... python benchmarks/channels.py
 
 The second channel is a mixture of another colour of the first channel's picture and of another picture.
-Prints how alike their structures are (``symsmooth.core.alike``) and by how much together is better than
+Prints how alike their structures are (``symsmooth.core.channels``) and by how much together is better than
 apart, in dB, with white noise of a known level.  The threshold of that module is where the two are equal.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 import symsmooth
-from symsmooth.core.alike import compare_channels
+from symsmooth.core.channels import compare_channels
 from symsmooth.core.metrics import psnr
 
 SHARES = (0.0, 0.15, 0.3, 0.5, 0.7, 1.0)

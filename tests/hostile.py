@@ -53,10 +53,10 @@ def sample(kind: str) -> bytes | dict[str, bytes]:
         more: dict[str, Any] = {} if kind == "BMP" else {"exif": exif, "icc_profile": b"icc" * 50}
         Image.fromarray(colour).save(buffer, format=kind, **more)
     elif kind == "PNG16":
-        from symsmooth.io import ImageFile, png
+        from symsmooth.io import ImageFile, pillow
 
         deep = stack[:, :, :, :].reshape(24, -1, 3).copy()
-        png.write(buffer, deep, ImageFile(deep, 2, None, ""), "note")
+        pillow.write(buffer, [ImageFile(deep, 2, None, "")], "PNG", "note")
     elif kind == "NPY":
         np.save(buffer, colour)
     elif kind == "FITS":
@@ -319,10 +319,10 @@ def _late(what: str) -> None:
 def _is_raw(source: Path) -> bool:
     """Whether a file says that it is a mosaic; what cannot be opened is none."""
     from symsmooth.io import FileError
-    from symsmooth.io.formats import RAW, detect_format
+    from symsmooth.io.formats import FORMATS, detect_format
 
     try:
-        return detect_format(source) in RAW
+        return FORMATS[detect_format(source)].is_raw
     except FileError:
         return False
 

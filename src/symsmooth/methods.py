@@ -1,11 +1,13 @@
 """METHODS, the only registry: command line, web page, dask, experiments and contract tests go through it.
 
 A new method is one file with its function and one ``Method`` here.  Options, their choices and what a
-method accepts are read off its signature, in this module alone.
+method accepts are read off its signature, in this module alone.  Functions are imported when they are first
+asked for: titles cost no NumPy.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 import types
@@ -13,26 +15,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from .baselines.bm3d import denoise_bm3d
-from .baselines.epll import denoise_epll
-from .baselines.glide import denoise_glide
-from .baselines.nl_bayes import denoise_nl_bayes
-from .baselines.ple import denoise_ple
-from .core.blocks import default_halo
-from .core.image import Array, Picture
-from .filters import filters
-from .filters.filters import denoise_bilateral, denoise_gaussian, denoise_lark, denoise_nlm
-from .gsfw.denoise import denoise, fit_denoise
-from .gsfw.gsfw import denoise_gsfw, fit_gsfw
-from .gsfw.removal import decide
-from .mixture.gsf import block_halo as gsf_halo
-from .mixture.gsf import denoise_gsf, fit_gsf
-from .noise import Noise
+if TYPE_CHECKING:
+    from .core.image import Array
+    from .noise import Noise
 
 DEFAULT = "denoise"
 
@@ -99,20 +86,74 @@ class Option:
         ]
 
 
+Function = Callable[..., Any]
+
+
+class _Loaded:
+    """An attribute that is a function, or says where it is, ``module:name``: imported when asked for."""
+
+    def __init__(self, default: str | None = None, *, required: bool = False) -> None:
+        self._default, self._required = default, required
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = f"_{name}"
+
+    def __get__(self, method: Any, owner: type) -> Any:
+        if method is None:
+            if self._required:
+                raise AttributeError(self._name)  # so that a dataclass knows of no default
+            return self._default
+        value = method.__dict__[self._name]
+        if isinstance(value, str):
+            module, _, name = value.partition(":")
+            value = getattr(importlib.import_module(f".{module}", __package__), name)
+            method.__dict__[self._name] = value
+        return value
+
+    def __set__(self, method: Any, value: Function | str | None) -> None:
+        method.__dict__[self._name] = value
+
+
 @dataclass(frozen=True, eq=False)
 class Method:
-    """A method and all that is known of it; called, it is its function."""
+    """A method and all that is known of it; called, it is its function.
+
+    Attributes
+    ----------
+    name : str
+    function : callable
+    fit : callable or None
+        The same, but returns all that was found.
+    title, about : str
+        What it is called where people choose, and one sentence about it.
+    offers : tuple of str
+        Those of "quality", "noise", "strength" that it has; else it is for white noise, and more strength
+        assumes more of it.
+    reports : tuple of str
+        Attributes of what ``fit`` returns that are shown to users.
+    reports_if_used : tuple of str
+        The same, unless they are 0.
+    removes_noise : bool
+    halo : callable
+        Of a block of a large image, in pixels: halo(n_dims, **options), with the method's own options.
+    decide : callable or None
+        What pieces of a large image must know of the whole: decide(sample, noise, options).
+    takes_opened : bool
+        Whether it takes a Picture that is open already.
+    """
 
     name: str
-    function: Callable[..., Array]
-    fit: Callable[..., Any] | None = None  # the same, but returns all that was found
-    reports: tuple[str, ...] = ()  # attributes of what ``fit`` returns that are shown to users
-    reports_if_used: tuple[str, ...] = ()  # the same, unless they are 0
+    function: _Loaded = _Loaded(required=True)
+    fit: _Loaded = _Loaded()
+    title: str = ""
+    about: str = ""
+    offers: tuple[str, ...] = ()
+    reports: tuple[str, ...] = ()
+    reports_if_used: tuple[str, ...] = ()
     removes_noise: bool = True
-    # Of a block of a large image, in pixels: halo(n_dims, **options), with the method's own options.
-    halo: Callable[..., int] = default_halo
-    # What pieces of a large image must know of the whole: decide(sample, noise, options).
-    decide: Callable[[Picture, Noise, Mapping[str, Any]], object] | None = None
+    halo: _Loaded = _Loaded("core.blocks:default_halo")
+    decide: _Loaded = _Loaded()
+    takes_opened: bool = False
 
     def __call__(self, image: Any, sigma: Any = None, **options: Any) -> Array:
         """Denoise an image."""
@@ -196,26 +237,65 @@ def _registry(*methods: Method) -> Mapping[str, Method]:
     return MappingProxyType({method.name: method for method in methods})
 
 
+def _ours(name: str, home: str, title: str, about: str, **more: Any) -> Method:
+    """Return a method of this package: its function is in ``home``."""
+    return Method(
+        name, f"{home}:denoise_{name}", title=title, about=about, takes_opened=True, **more
+    )
+
+
 METHODS: Mapping[str, Method] = _registry(
-    Method("denoise", denoise, fit_denoise, reports_if_used=("tone", "n_specks"), decide=decide),
-    Method("gaussian", denoise_gaussian, halo=filters.gaussian_halo),
-    Method("bilateral", denoise_bilateral, halo=filters.bilateral_halo),
-    Method("nlm", denoise_nlm, halo=filters.nlm_halo),
-    Method("lark", denoise_lark, halo=filters.lark_halo),
-    Method("gsf", denoise_gsf, fit_gsf, reports=("n_clusters", "fidelity"), halo=gsf_halo),
-    Method("gsfw", denoise_gsfw, fit_gsfw),
-    Method("bm3d", denoise_bm3d),
-    Method("nl_bayes", denoise_nl_bayes),
-    Method("epll", denoise_epll),
-    Method("ple", denoise_ple),
-    Method("glide", denoise_glide),
-)
+    Method(
+        "denoise", "gsfw.denoise:denoise", "gsfw.denoise:fit_denoise", "Automatic",
+        "Finds the noise, and removes it by our best method (GSF-W). Start here.",
+        offers=("quality", "noise", "strength"), reports_if_used=("tone", "n_specks"),
+        decide="gsfw.removal:decide", takes_opened=True,
+    ),
+    _ours(
+        "gaussian", "filters.filters", "Gaussian", "A plain blur, as a yardstick.",
+        halo="filters.filters:gaussian_halo",
+    ),
+    _ours(
+        "bilateral", "filters.filters", "Bilateral", "Averages of near pixels of near value. Fast.",
+        halo="filters.filters:bilateral_halo",
+    ),
+    _ours(
+        "nlm", "filters.filters", "Non-local means",
+        "Averages of pixels whose neighbourhoods look alike.", halo="filters.filters:nlm_halo",
+    ),
+    _ours(
+        "lark", "filters.filters", "LARK", "Kernels that follow the edges.",
+        halo="filters.filters:lark_halo",
+    ),
+    _ours(
+        "gsf", "mixture.gsf", "GSF", "Gaussian mixture of patches as a smoothing filter: the paper's.",
+        fit="mixture.gsf:fit_gsf", reports=("n_clusters", "fidelity"), halo="mixture.gsf:block_halo",
+    ),
+    _ours(
+        "gsfw", "gsfw.gsfw", "GSF-W", "Soft clusters of patches with learned covariances; white noise.",
+        fit="gsfw.gsfw:fit_gsfw", offers=("quality",),
+    ),
+    _ours(
+        "bm3d", "baselines.bm3d", "BM3D", "Similar blocks, filtered together. A strong classic."
+    ),
+    _ours(
+        "nl_bayes", "baselines.nl_bayes", "NL-Bayes", "A Gaussian for each group of similar patches."
+    ),
+    _ours(
+        "epll", "baselines.epll", "EPLL",
+        "Patches made likely under a prior of natural images. Slow.",
+    ),
+    _ours(
+        "ple", "baselines.ple", "PLE", "Piecewise linear estimates, learned from the picture."
+    ),
+    _ours("glide", "baselines.glide", "GLIDE", "One global filter, approximated in blocks."),
+)  # fmt: skip
 
 
-def identity(
-    image: ArrayLike, sigma: float | None = None, *, channel_axis: int | None = None
-) -> Array:
+def identity(image: Any, sigma: float | None = None, *, channel_axis: int | None = None) -> Any:
     """Return a copy of the image: to see what reading and writing a file alone does to it."""
+    import numpy as np
+
     return np.array(image)
 
 

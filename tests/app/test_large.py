@@ -78,13 +78,13 @@ def heed_ctrl_c() -> None:
 
 # Wait after some boxes; those of other processes count.
 WAITS = """
-from symsmooth.io import targets
-write = targets.Target.write
+from symsmooth.io import regions
+write = regions.Target.write
 def write_and_wait(self, box, pixels):
     write(self, box, pixels)
     if self.n_done >= {boxes}:
         barrier()
-targets.Target.write = write_and_wait
+regions.Target.write = write_and_wait
 """
 
 

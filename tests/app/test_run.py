@@ -27,7 +27,7 @@ from symsmooth.app.page import Page
 from symsmooth.app.run import BatchJob, FileJob, run
 from symsmooth.cli.console import time_left
 from symsmooth.cli.options import parse_methods
-from symsmooth.core import blocks
+from symsmooth.core import blocks, image
 from symsmooth.core.metrics import psnr
 from symsmooth.io import read_image, write_image
 from symsmooth.methods import METHODS
@@ -107,6 +107,24 @@ def test_a_file_is_opened_and_decoded_once(
     assert done.exit_code == 0, done.output
     assert opens[f"in.{ending}"] == 1
     assert len(decodes) == (ending in ("png", "jpg"))
+
+
+@pytest.mark.parametrize("ending", ["png", "jpg", "tif"])
+@pytest.mark.parametrize("method", ["denoise", "gaussian"])
+def test_pixels_are_opened_once(tmp_path, monkeypatch, ending, method) -> None:
+    """One open picture serves to find the noise, to remove it, and to look at what is left."""
+    write_image(tmp_path / f"in.{ending}", np.dstack([scene()] * 3))
+    opened = []
+    real = image.unwrap
+
+    def count(pixels: Any) -> Any:
+        opened.append(np.shape(pixels))
+        return real(pixels)
+
+    monkeypatch.setattr(image, "unwrap", count)
+    how = replace(job_of(), method=METHODS[method])
+    run(FileJob(tmp_path / f"in.{ending}", tmp_path / f"out.{ending}", how))
+    assert opened == [(*scene().shape, 3)]
 
 
 def test_chunks_of_a_zarr_are_read_once(opens, tmp_path) -> None:

@@ -77,7 +77,7 @@ def test_pictures_are_one_series_and_each_stays_a_file(run: Run, inputs: list[st
     assert psnr(after, np.stack([scene()] * COUNT), 255.0) > 33.0
     assert psnr(pixels, np.stack([scene()] * COUNT), 255.0) < 23.0
     for number, image in enumerate(images):  # metadata of its own
-        assert image.details["dpi"][0] == pytest.approx(100 + number, abs=0.1)
+        assert image.details.dpi[0] == pytest.approx(100 + number, abs=0.1)
 
 
 def test_frames_help_each_other(run: Run) -> None:

@@ -73,7 +73,7 @@ def test_what_a_new_dtype_keeps_and_drops(tmp_path: Path) -> None:
     made = read_image(tmp_path / "o.tif")
     assert made.pixels.shape == colour.shape
     assert made.channel_axis == 2
-    assert made.details["icc"] == b"profile"
+    assert made.details.icc == b"profile"
 
 
 def test_a_fits_header_stays(tmp_path: Path) -> None:

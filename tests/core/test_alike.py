@@ -7,7 +7,7 @@ import pytest
 import scipy.ndimage
 
 import symsmooth
-from symsmooth.core.alike import compare_channels, group_channels
+from symsmooth.core.channels import compare_channels, group_channels
 from symsmooth.core.image import open_image
 from symsmooth.core.metrics import psnr
 

@@ -15,9 +15,10 @@ from skimage import data
 
 from symsmooth.io import FileError, ImageFile, read_images, write_images
 from symsmooth.io.base import OpenFile
-from symsmooth.io.dng import RawInfo
+from symsmooth.io.dng import Camera
 from symsmooth.io.formats import detect_format
 from symsmooth.io.ifd import append_directory, put_value
+from symsmooth.io.images import Details, RawInfo
 from symsmooth.raw.mosaic import parse_pattern
 from symsmooth_repro.sensor import Sensor
 
@@ -118,7 +119,7 @@ def test_a_new_dng_says_what_a_camera_said(pattern: str, tmp_path: Path) -> None
         "make": "Maker", "model": "Maker X", "orientation": 3, "neutral": (0.5, 1.0, 0.6),
         "exif": {33434: (5, 1, struct.pack("<2I", 1, 125)), 42036: (2, 5, b"Lens\0")},
     }  # fmt: skip
-    image = ImageFile(noisy, None, None, "RAW", {"raw": info, "camera": camera})
+    image = ImageFile(noisy, None, None, "RAW", Details(raw=info, own=Camera(**camera)))
     target = tmp_path / "new.dng"
     write_images(target, [image], "a note")
     assert detect_format(target) == "DNG"
@@ -133,8 +134,8 @@ def test_a_new_dng_says_what_a_camera_said(pattern: str, tmp_path: Path) -> None
         assert [["RGB".index(letters[c]) for c in row] for row in seen] == tile.tolist()
         assert raw.sizes.flip == 3
     again = read_images(target)[0]
-    assert np.array_equal(again.details["raw"].pattern, tile)
-    assert np.allclose(again.details["raw"].black, 1024.5)
+    assert np.array_equal(again.details.raw.pattern, tile)
+    assert np.allclose(again.details.raw.black, 1024.5)
     with tifffile.TiffFile(target) as tiff:
         first = tiff.pages[0].aspage()
         exif = first.tags[34665].value
@@ -154,7 +155,7 @@ def test_linear_dngs(tmp_path: Path, scene: np.ndarray) -> None:
     source.write_bytes(dng(colour, sensor))
     (image,) = read_images(source)
     assert image.channel_axis == 2
-    assert image.details["raw"].pattern is None
+    assert image.details.raw.pattern is None
     write_images(target, [replace(image, pixels=colour // 2)])
     assert np.array_equal(read_images(target)[0].pixels, colour // 2)
 
@@ -179,7 +180,7 @@ def test_only_the_active_area_sees_light(tmp_path: Path, scene: np.ndarray) -> N
     noisy, _ = sensor.expose(scene)
     source = tmp_path / "in.dng"
     source.write_bytes(dng(noisy, sensor, more={50829: (50829, 4, 4, (2, 4, 148, 196), True)}))
-    info = read_images(source)[0].details["raw"]
+    info = read_images(source)[0].details.raw
     assert info.area == (slice(2, 148), slice(4, 196))
 
 

@@ -20,18 +20,20 @@ from symsmooth.io import (
     files,
     limits,
     lock,
+    npy,
     pillow,
-    png,
     read_image,
     read_images,
+    regions,
     segments,
-    targets,
+    tiff,
     write_image,
     write_images,
 )
 from symsmooth.io import base as io_base
-from symsmooth.io.base import commit, naming_errors, native
+from symsmooth.io.base import commit, naming_errors
 from symsmooth.io.formats import ending_of, format_of, module_of
+from symsmooth.io.images import native
 from symsmooth.io.lock import Lock
 from symsmooth.io.regions import create_target, open_source
 from symsmooth.io.stacks import cut
@@ -89,7 +91,8 @@ def test_a_target_that_cannot_be_begun_leaves_nothing(
     def fail(part: Path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(targets, "_reserve", fail)
+    for module in (npy, tiff):
+        monkeypatch.setattr(module, "reserve", fail)
     with open_source(source) as opened:
         for end in (".npy", ".tif"):
             with pytest.raises(FileError, match=r"cannot be written: .*No space left"):
@@ -108,7 +111,7 @@ def test_a_target_whose_end_fails_has_no_name(
     def fail(self: Any, note: str) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(targets.NpyTarget, "_complete", fail)
+    monkeypatch.setattr(npy.NpyTarget, "_complete", fail)
     with open_source(source) as opened:
         target = create_target(tmp_path / "out.npy", opened)
         box = (slice(0, 8), slice(0, 8))
@@ -120,8 +123,8 @@ def test_a_target_whose_end_fails_has_no_name(
 def test_a_log_that_is_damaged_is_as_good_as_none(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b'{"key": 1}\n{"box": [[0, 1\n{"box"')
-    assert targets.lines_of(log) == []
-    assert targets.lines_of(tmp_path / "none") == []
+    assert regions.lines_of(log) == []
+    assert regions.lines_of(tmp_path / "none") == []
 
 
 def test_places_that_cannot_be_written_to_are_told_before_the_work(
@@ -285,7 +288,7 @@ def test_xmp_and_resolution_go_with_a_picture_to_tiff(tmp_path: Path) -> None:
     found = read_image(path)
     floats = found.pixels.astype(np.float32)
     write_image(again, floats, ImageFile(floats, None, None, "NEW", found.details))
-    assert read_image(again).details["xmp"] == xmp
+    assert read_image(again).details.xmp == xmp
     as_png = tmp_path / "c.png"
     write_image(as_png, found.pixels, found)
     assert xmp in as_png.read_bytes()
@@ -314,10 +317,10 @@ def test_what_cannot_be_put_into_its_place_is_not(tmp_path: Path) -> None:
 
 def test_notes_follow_what_png_says_of_its_software(tmp_path: Path) -> None:
     chunks = [(b"tEXt", b"Title\0x"), (b"tEXt", b"Software\0other 1.0")]
-    once = png._with_text(list(chunks), "ours")
+    once = pillow._with_text(list(chunks), "ours")
     assert once[1] == (b"tEXt", b"Software\0other 1.0; ours")
-    assert png._with_text(list(once), "ours") == once  # said once
-    assert png._with_text([], "ours") == [(b"tEXt", b"Software\0ours")]
+    assert pillow._with_text(list(once), "ours") == once  # said once
+    assert pillow._with_text([], "ours") == [(b"tEXt", b"Software\0ours")]
 
 
 def test_png_with_endless_metadata_is_refused(
@@ -333,7 +336,7 @@ def test_png_with_endless_metadata_is_refused(
     parts = [(b"IHDR", header), (b"abCd", bytes(1000)), (b"IDAT", pixels), (b"IEND", b"")]
     path.write_bytes(png_of(parts))
     assert read_image(path).pixels.shape == (4, 4)
-    monkeypatch.setattr(png, "_MAX_METADATA", 999)
+    monkeypatch.setattr(pillow, "_MAX_METADATA", 999)
     with pytest.raises(FileError, match="more metadata than is safe"):
         read_images(path)
 
@@ -411,7 +414,7 @@ def test_groups_are_all_the_arrays_in_them(tmp_path: Path) -> None:
     group.create_array("list", data=np.arange(5))
     group.create_array("flags", data=pixels > 3)
     found = read_images(store)
-    assert [image.details["levels"] for image in found] == [["deep/two"], ["one"]]
+    assert [image.details.own.levels for image in found] == [["deep/two"], ["one"]]
     write_images(out, found, "note")
     again = read_images(out)
     for ours, theirs in zip(again, found, strict=True):

@@ -685,6 +685,27 @@ def test_formats_that_need_a_library_name_its_extra(
         read_image(file)
 
 
+@pytest.mark.parametrize("name", [name for name, each in formats.FORMATS.items() if each.module])
+def test_a_format_is_a_record_and_a_module(name: str) -> None:
+    record = formats.FORMATS[name]
+    if record.needs is not None:
+        pytest.importorskip(record.needs[0])
+    module = formats.module_of(name)
+    assert callable(module.read)
+    if record.suffixes:
+        assert callable(module.write)
+        assert formats.ending_of(name) == record.suffixes[0]
+        assert all(formats.format_of(f"a{each}") == name for each in record.suffixes)
+    in_pieces = [hasattr(module, each) for each in ("open_source", "make_target", "open_target")]
+    assert in_pieces == [record.in_pieces] * 3
+
+
+def test_a_sound_is_no_webp(tmp_path: Path) -> None:
+    (tmp_path / "a.webp").write_bytes(b"RIFF\x24\0\0\0WAVEfmt " + bytes(40))
+    with pytest.raises(FileError, match="is not PNG"):
+        read_image(tmp_path / "a.webp")
+
+
 @pytest.mark.parametrize("end", [".jfif", ".jpe", ".JFIF"])
 def test_a_jpeg_by_another_ending_is_one(tmp_path: Path, end: str) -> None:
     pixels = np.random.default_rng(0).integers(90, 110, (16, 16), dtype=np.uint8)

@@ -405,7 +405,7 @@ def test_a_segment_unpacks_to_a_segment_at_most(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, pack: Callable[[bytes], bytes]
 ) -> None:
     """Where imagecodecs, which knows a limit, is not installed."""
-    monkeypatch.setattr("symsmooth.io.tiff_checks._HAS_CODECS", False)
+    monkeypatch.setattr("symsmooth.io.tiff._HAS_CODECS", False)
     path = tmp_path / "in.tif"
     path.write_bytes(tiff_of(32, 32, code, pack(bytes(32 * 32))))
     assert (read_image(path).pixels == 0).all()

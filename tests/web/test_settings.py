@@ -24,6 +24,8 @@ def test_the_page_offers_every_method_as_it_is() -> None:
         assert entry.quality == ("quality" in method.options), entry.name
         assert entry.noise == ("noise" in method.accepts), entry.name
         assert entry.strength == ("strength" in method.options), entry.name
+        assert entry.title, entry.name
+        assert entry.about.endswith("."), entry.name
     assert set(catalogue.QUALITIES) == set(METHODS[DEFAULT].options["quality"].choices)
 
 

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 DTYPES = ("uint8", "uint16", "uint32", "int8", "int16", "int32", "float16", "float32", "float64")
 _LOST = 0.1  # share of the noise reduction that rounding may throw away
 _FEW_COUNTS = 64  # the brightest 8-bit pixel of a picture of counts, not of a photograph
-_FOR_DATA = ("TIFF", "FITS", "NPY", "ZARR", "NIFTI", "NIFTI.GZ", "MRC")
-_KEPT = ("exif", "icc", "xmp", "dpi", "orientation", "photometric", "frame")  # for any dtype
-_TIED = ("TIFF", "ZARR")  # formats with metadata that is tied to the dtype
 _KEPT_WORDS = "only EXIF, XMP, ICC profile, resolution and the header of a FITS image are"
-_HOLDS_FLOATS = (".tif", ".tiff", ".fits", ".fit", ".fts", ".zarr", ".npy")
 
 
 def check_dtype(name: str) -> None:
@@ -46,15 +42,7 @@ def written_like(image: ImageFile, asked: str) -> ImageFile:
     if image.alpha is not None:
         raise UsageError("the file has opacity, which keeps its dtype; leave out --dtype")
     pixels = np.broadcast_to(np.zeros((), asked), image.pixels.shape)
-    return replace(image, pixels=pixels, format="", details=kept_details(image))
-
-
-def kept_details(image: ImageFile) -> dict[str, Any]:
-    """Return the metadata that pixels of any dtype and shape can have, and the frame that is asked for."""
-    details = {name: image.details[name] for name in _KEPT if name in image.details}
-    if image.format == "FITS":
-        details["fits_header"] = image.details["header"]
-    return details
+    return replace(image, pixels=pixels, format="", details=image.details.for_other_pixels())
 
 
 def rounded(pixels: Any, dtype: np.dtype[Any]) -> Any:
@@ -89,6 +77,8 @@ def dtype_warnings(
     """
     import numpy as np
 
+    from ..io.formats import FORMATS
+
     if asked in ("", image.pixels.dtype.name):
         return []
     warnings = []
@@ -99,7 +89,8 @@ def dtype_warnings(
             share = f"{100 * outside:.2g} % of the pixels"
             text = f"{share} do not fit into {asked} and are clipped; {{floats}}"
             warnings.append(JobWarning("clipped", text))
-    if image.format in _TIED or len(image.details.get("parts", ())) > 1:
+    known = FORMATS.get(image.format)
+    if (known is not None and known.tied) or image.details.n_parts > 1:
         own = f"{image.format} metadata is that of {image.pixels.dtype} pixels"
         warnings.append(JobWarning("metadata", f"{own}: {kept} kept in {asked}"))
     return warnings
@@ -124,16 +115,17 @@ def rounding_warning(
         Root mean square of the change; if it is less than that of rounding, there is nothing to lose.
     target : Path
     """
-    from ..io.formats import format_of
+    from ..io.formats import FORMATS, format_of
 
     cost = 1 / 12  # variance of rounding to whole numbers
     if dtype.kind not in "ui" or not cost <= removed**2 < cost / _LOST:
         return []
-    if format_of(target) not in _FOR_DATA:
+    format = FORMATS[format_of(target)]
+    if format.for_the_eye or format.is_raw:
         return []
     if dtype.itemsize == 1 and (n_channels == 3 or float(pixels.max()) >= _FEW_COUNTS):
         return []
-    place = "" if target.suffix.lower() in _HOLDS_FLOATS else " and -o to a .tif"
+    place = "" if format.holds_floats else " and -o to a .tif"
     text = (
         f"rounding to {dtype.name} throws away more than a tenth of the noise reduction; {{floats}}"
     )

@@ -13,7 +13,6 @@ from .bilevel import bilevel_warning, is_copy
 from .dtypes import (
     check_dtype,
     dtype_warnings,
-    kept_details,
     rounded,
     rounding_warning,
     working_dtype,
@@ -269,17 +268,17 @@ def _around_frame(image: ImageFile, number: int) -> ImageFile:
     check_frame(number, image.pixels.shape[axis])
     around = frames_around(number, image.pixels.shape[axis])
     index = (slice(None),) * axis + (slice(around.start, around.stop),)
-    details = {**image.details, "frame": number - around.start}
+    details = replace(image.details, frame=number - around.start)
     alpha = None if image.alpha is None else image.alpha[index]
     return replace(image, pixels=image.pixels[index], alpha=alpha, details=details)
 
 
 def _only_frame(image: ImageFile) -> ImageFile:
     """Return the one frame of a series that was asked for, as a picture; other images as they are."""
-    if "frame" not in image.details:
+    if image.details.frame is None:
         return image
     axis = image.axes.index("T")
-    index = (slice(None),) * axis + (image.details["frame"],)
+    index = (slice(None),) * axis + (image.details.frame,)
     channels = image.channel_axis
     if channels is not None:
         channels %= image.pixels.ndim
@@ -290,7 +289,7 @@ def _only_frame(image: ImageFile) -> ImageFile:
         channel_axis=channels,
         alpha=None if image.alpha is None else image.alpha[index],
         format="",
-        details={name: kept for name, kept in kept_details(image).items() if name != "frame"},
+        details=replace(image.details.for_other_pixels(), frame=None),
         axes=image.axes.replace("T", ""),
     )
 
@@ -311,9 +310,10 @@ class _Done:
 def _denoise_image(
     job: DenoiseJob, image: ImageFile, stack: Stack, progress: Progress | None
 ) -> _Done:
-    """Denoise one image piece by piece."""
+    """Denoise one image piece by piece; what was opened to find the noise is not opened again."""
     import numpy as np
 
+    from ..core.image import open_image
     from ..noise.check import check_result
 
     report = progress or no_progress
@@ -323,9 +323,11 @@ def _denoise_image(
         return _Done(replace(made, pixels=pixels), None, {}, [], 0.0, None)
     report(0.0, "noise")
     middle = _middle_piece(image, stack)
-    estimator = noise_estimator(image, stack, middle, job.channels, job.specks)
+    opened = open_image(image.pixels[middle], stack.channel_axis, None, job.channels)
+    estimator = noise_estimator(image, stack, middle, job.channels, job.specks, opened)
     model = job.find_noise(estimator)
     work = working_dtype(image.pixels.dtype, job.dtype)
+    is_opened = job.method.takes_opened and work == image.pixels.dtype and stack.time_axis is None
     denoised = np.empty(image.pixels.shape, work)
     learned: dict[str, object] = {}
     squares = 0.0
@@ -336,8 +338,8 @@ def _denoise_image(
             denoised[index] = piece
             continue
         denoised[index], learned = apply(
-            job, piece, stack.channel_axis, model, _slice_progress(progress, number, n_pieces),
-            stack.time_axis,
+            job, opened if is_opened and index == middle else piece, stack.channel_axis, model,
+            _slice_progress(progress, number, n_pieces), stack.time_axis,
         )  # fmt: skip
         squares += squared_change(piece, denoised[index])
     noise, check, channels, removed = None, None, "", (squares / denoised.size) ** 0.5
@@ -417,10 +419,13 @@ def apply(
 ) -> tuple[Any, dict[str, object]]:
     """Return the denoised pixels, and what the method chose, if it reports that.
 
-    A series is a volume to methods that know of no time.
+    Pixels may be a Picture that is open.  A series is a volume to methods that know of no time.
     """
+    from ..core.image import Picture
+
+    is_opened = isinstance(pixels, Picture)
     shared = {
-        "channel_axis": channel_axis,
+        "channel_axis": "auto" if is_opened else channel_axis,
         "time_axis": time_axis,
         "rng": job.seed,
         "workers": job.workers,
@@ -456,7 +461,7 @@ def read_file(file: OpenFile, channel_axis: ChannelAxis) -> list[ImageFile]:
     from ..io.files import read_opened
 
     source, images = file.path, read_opened(file)
-    if "raw" in images[0].details:
+    if images[0].details.raw is not None:
         raise FileError(f"{source}: is a raw mosaic; denoise it to a .tif, which develops it")
     if channel_axis == "auto":
         return images
@@ -472,11 +477,11 @@ def describe_size(image: ImageFile, stack: Stack) -> str:
     """Return width x height (x depth), dtype, channels, and how it is cut, in words."""
     size = "x".join(str(n) for n in reversed(image.spatial))
     channels = f" {image.n_channels} channels" if image.channel_axis is not None else ""
-    if image.details.get("painted") is not None:
+    if image.details.painted is not None:
         channels = ", grey in false colours"
     elif image.ramp is not None:
         channels = ", grey with a palette"
-    elif image.details.get("from_palette"):
+    elif image.details.from_palette:
         channels += ", its palette made RGB"
     cut = f", {len(stack)} slices" if len(stack) > 1 else ""
     if stack.third:
@@ -496,6 +501,7 @@ def noise_estimator(
     middle: Index | None = None,
     channels: Any = "auto",
     specks: Any = "auto",
+    opened: Picture | None = None,
 ) -> NoiseEstimator:
     """Return what measures the noise of an image: that of the middle slice, the level that of several."""
     import numpy as np
@@ -521,7 +527,7 @@ def noise_estimator(
                 yield open_piece(index)
 
     return NoiseEstimator(
-        lambda: open_piece(middle),
+        lambda: open_piece(middle) if opened is None else without_specks(opened, specks),
         open_some if n_pieces > 1 else None,
     )
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 _LARGE = 2**28  # bytes of pixels from which an image is taken box by box
 # Fractions at which things begin, for the progress callback: boxes, and what is left after them.
 _SURVEYED, _FINISHING = 0.02, 0.98
-_IN_PIECES = ("TIFF", "ZARR", "NPY")
 
 
 @dataclass(frozen=True)
@@ -50,12 +49,16 @@ class BoxOptions:
 def large_source(file: OpenFile, target: Path, scheduler: str) -> Source | None:
     """Return a file to be taken box by box; None if it is small, or cannot be read or written so."""
     from ..io import FileError, format_of
-    from ..io.regions import source_of
+    from ..io.formats import FORMATS
 
     if scheduler and format_of(target) != "ZARR":
         raise UsageError(f"a cluster writes Zarr; -o must end in .zarr, got {target}")
-    if format_of(target) not in _IN_PIECES or (file.format not in _IN_PIECES and not scheduler):
+    if not FORMATS[format_of(target)].in_pieces:
         return None
+    if not (FORMATS[file.format].in_pieces or scheduler):
+        return None
+    from ..io.regions import source_of
+
     try:
         source = source_of(file)
     except FileError:
@@ -165,7 +168,7 @@ def _written_like(source: Source, job: DenoiseJob) -> Source:
 
     if job.dtype in ("", source.dtype.name):
         return source
-    if _has_alpha(source):
+    if source.has_alpha:
         raise UsageError("the file has opacity, which keeps its dtype; leave out --dtype")
     return source.as_plain(np.dtype(job.dtype))
 
@@ -196,7 +199,7 @@ def _plan(
     halo = job.method.halo(len(spatial), **job.options)
     grid = cut_along_chunks(source.shape, chunks, spatial, halo, joint)
     task = BlockTask(job.method, options, stack.channel_axis, job.seed, job.sigma)
-    colours = slice(None, -1) if _has_alpha(source) else slice(None)
+    colours = slice(None, -1) if source.has_alpha else slice(None)
     stats = _survey(source, task, spatial, plain, colours)
     key = {
         "version": __version__, "method": job.method.name,
@@ -223,15 +226,6 @@ def _state(path: Path) -> list[object]:
     stats = [file.stat() for file in files]
     newest = max((stat.st_mtime_ns for stat in stats), default=0)
     return [str(path), len(files), sum(stat.st_size for stat in stats), newest]
-
-
-def _has_alpha(source: Source) -> bool:
-    """Whether the last sample of a TIFF is opacity."""
-    series = source.series
-    if series is None or "S" not in source.axes:
-        return False
-    extra = tuple(int(kind) for kind in series.keyframe.extrasamples)
-    return len(extra) == 1 and extra[0] in (1, 2)
 
 
 def _survey(

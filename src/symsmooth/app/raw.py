@@ -16,21 +16,20 @@ from .noise_report import NoiseDescription, describe
 if TYPE_CHECKING:
     from ..io import ImageFile
     from ..io.base import OpenFile
-    from ..io.dng import RawInfo
+    from ..io.images import RawInfo
     from ..noise import Noise, NoiseModel
 
 _WRITING = 0.95  # where that begins, for the progress callback
 _OPTIONS = ("quality", "strength", "grain")  # of denoise that make sense here
-_FOR_THE_EYE = ("PNG", "JPEG", "BMP", "WEBP")  # formats that get 8 bits when nothing is said
 _DEPTHS = ("uint8", "uint16")  # of developed pictures
 _IN_COLOUR = (*_OPTIONS, "chroma_strength")  # for pictures that are no mosaics
 
 
 def is_raw(file: OpenFile) -> bool:
     """Whether a file is a mosaic that has yet to be developed."""
-    from ..io.formats import RAW
+    from ..io.formats import FORMATS
 
-    return file.format in RAW
+    return FORMATS[file.format].is_raw
 
 
 def denoise_raw_file(
@@ -81,9 +80,15 @@ def raw_noise(file: OpenFile) -> tuple[ImageFile, Noise]:
     return image, find_raw_noise(image)
 
 
+def _info(image: ImageFile) -> RawInfo:
+    """Return what the pixels of a raw image mean."""
+    assert image.details.raw is not None
+    return image.details.raw
+
+
 def find_raw_noise(image: ImageFile) -> Noise:
     """Return the noise of a raw image: of a mosaic, the law of its sensor."""
-    info: RawInfo = image.details["raw"]
+    info = _info(image)
     pixels = image.pixels[info.area]
     if info.pattern is None:
         from ..noise import estimate_noise
@@ -105,7 +110,7 @@ class _Done:
 
 def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> _Done:
     """Denoise what sees light; the rest of the sensor stays as it is."""
-    info: RawInfo = image.details["raw"]
+    info = _info(image)
     pixels = image.pixels[info.area]
     known = _IN_COLOUR if info.pattern is None else _OPTIONS
     if info.pattern is not None and "chroma_strength" in job.options:
@@ -161,7 +166,7 @@ def law_of_pixels(model: Any, image: ImageFile) -> NoiseModel:
     from ..noise.levels import Photons
     from ..noise.resolve import pixel_range
 
-    info: RawInfo = image.details["raw"]
+    info = _info(image)
     about = pixel_range(image.pixels[info.area])
     if info.pattern is None:
         return replace(model, pixels=about)
@@ -183,7 +188,7 @@ def _black_of_colours(info: RawInfo) -> list[float]:
 
 def describe_raw_noise(model: Noise, image: ImageFile, *, given: bool = False) -> NoiseDescription:
     """Say in words what noise a mosaic has; a sensor's law is about the light above its black."""
-    info: RawInfo = image.details["raw"]
+    info = _info(image)
     black = float(info.black.mean())
     offset = 0.0 if info.pattern is None else black
     sample = image.pixels[info.area][::7, ::7].astype(float) - offset
@@ -208,8 +213,10 @@ def develop(image: ImageFile, linear: bool = False, dtype: str = "uint16") -> Im
 
 def _depth(format: str, asked: str) -> str:
     """Return the dtype of a developed picture: 8 bits in formats for the eye, else 16."""
+    from ..io.formats import FORMATS
+
     if not asked:
-        return "uint8" if format in _FOR_THE_EYE else "uint16"
+        return "uint8" if FORMATS[format].for_the_eye else "uint16"
     if format == "DNG":
         raise UsageError("a raw file keeps the bits of its sensor; leave out --dtype")
     if asked not in _DEPTHS:

@@ -16,7 +16,7 @@ from .explain import ExplainJob, explain
 from .jobs import DenoiseJob, Outcome, denoise_file
 from .large import BoxOptions, denoise_boxes, large_source
 from .page import Page
-from .raw import denoise_raw_file, is_raw
+from .raw import denoise_raw_file
 from .series import SeriesJob, denoise_series
 from .video import denoise_video
 
@@ -92,7 +92,7 @@ def run_series(jobs: Sequence[SeriesJob], progress: Progress | None = None) -> R
 
 def _denoise(job: FileJob, progress: Progress | None) -> Outcome:
     """Open the file, once, and see what it is."""
-    from ..io.formats import open_file
+    from ..io.formats import FORMATS, open_file
 
     if progress is not None:
         progress(0.0, "reading")
@@ -103,7 +103,7 @@ def _denoise(job: FileJob, progress: Progress | None) -> Outcome:
             return denoise_video(file, job.target, job.how, progress)
         if job.how.lossless:
             raise UsageError("--lossless is for video; leave it out")
-        if is_raw(file):
+        if FORMATS[file.format].is_raw:
             return denoise_raw_file(file, job.target, job.how, progress)
         large = None  # a series is not cut into boxes, which would part what moves
         if job.how.third != "time":

@@ -170,7 +170,7 @@ def look_at_series(sources: Sequence[Path], how: DenoiseJob) -> tuple[ImageFile,
     first, pixels = frames[0], [image.pixels for image in frames]
     span = max(map(value_range, pixels))
     whole, _ = _joined(first, len(sources))
-    whole = replace(whole, details={**whole.details, "span": span})
+    whole = replace(whole, details=replace(whole.details, span=span))
     return whole, FrameRun(how, pixels, first.channel_axis, span, True, 0)
 
 

@@ -99,12 +99,12 @@ def described(video: Any) -> ImageFile:
     """Return what is told of a video: an image with a T axis that has no pixels of its own."""
     import numpy as np
 
-    from ..io import ImageFile
+    from ..io.images import Details, ImageFile
 
     colours = video.pixels.colours
     dtype = np.uint8 if video.pixels.depth == 8 else np.uint16
     pixels = np.broadcast_to(np.zeros((), dtype), (len(video.times), *video.shape))
-    details = {"span": float(video.pixels.largest)}
+    details = Details(span=float(video.pixels.largest))
     axes = "TYXC" if colours else "TYX"
     return ImageFile(pixels, 3 if colours else None, None, video.format, details, axes)
 

@@ -20,8 +20,8 @@ from .blend import blend
 from .commands import TYPER_ERROR, PlainCommand, PlainGroup, describe_usage_error
 from .console import error_message, print_error, print_stopped
 from .files import denoise, noise
-from .method_options import MethodCommand
 from .methods import methods
+from .options import MethodCommand
 from .pages import compare, demo, explain
 from .serve import serve
 

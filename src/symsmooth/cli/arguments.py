@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..app.dtypes import DTYPES
-from ..app.errors import UsageError
 from .commands import any_number, whole_number
-from .method_options import complete_method
+from .options import complete_method
 
 Inputs = Annotated[
     list[str],
@@ -164,9 +162,3 @@ Seed = Annotated[
     int, typer.Option(metavar="N", parser=whole_number("--seed", 0), help="Random seed.")
 ]
 OneFile = Annotated[Path, typer.Argument(metavar="IN", help="A picture.")]
-
-
-def check_sigma(sigma: float | None) -> None:
-    """Refuse what is no noise level."""
-    if sigma is not None and not (math.isfinite(sigma) and sigma >= 0):
-        raise UsageError(f"--sigma must be a number of 0 or more, got {sigma}")

@@ -6,7 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,6 @@ from .arguments import (
     Verbose,
     Volume,
     Workers,
-    check_sigma,
 )
 from .console import (
     echo,
@@ -59,9 +58,10 @@ from .console import (
     print_warning,
     progress_bar,
 )
-from .method_options import given_options
 from .options import (
+    check_sigma,
     find_method,
+    given_options,
     parse_channel_axis,
     parse_options,
     parse_region,
@@ -258,15 +258,10 @@ def _calibrate(
     printing: _Printing,
 ) -> None:
     """Measure the noise on frames, keep it, and say what it is."""
-    try:
+    with _failing_in_one_line(printing):
         model, words = noise_models.calibrate_files(sources, darks, axis)
         if target is not None:
-            save_model(model, target)
-    except UsageError:
-        raise
-    except (ValueError, OSError, MemoryError) as error:
-        message = printing.streams.shown(error_message(error))
-        raise typer.Exit(print_error(message, 1, printing.as_json)) from error
+            _save(model, target)
     if printing.as_json:
         saved = None if target is None else str(target)
         echo(json.dumps({"saved": saved, "frames": len(sources), "noise": dict(words.fields)}))
@@ -276,8 +271,19 @@ def _calibrate(
     echo(f"{name}: {words.words} [{words.detail}]{reasons}")
 
 
-def save_model(model: Noise, target: Path) -> None:
-    """Write a noise model."""
+@contextmanager
+def _failing_in_one_line(printing: _Printing) -> Iterator[None]:
+    """Say what goes wrong with files as all failures are said, and exit with 1."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except (ValueError, OSError, MemoryError) as error:
+        message = printing.streams.shown(error_message(error))
+        raise typer.Exit(print_error(message, 1, printing.as_json)) from error
+
+
+def _save(model: Noise, target: Path) -> None:
     from ..io.noise_files import save_noise
 
     save_noise(model, target)
@@ -302,13 +308,9 @@ class _Kept:
 
     def save(self, target: Path, printing: _Printing) -> None:
         """Find one model for all, and write it."""
-        try:
+        with _failing_in_one_line(printing):
             model = self._together.model()
-            save_model(model, target)
-        except UsageError:
-            raise
-        except (ValueError, OSError, MemoryError) as error:
-            raise typer.Exit(print_error(error_message(error), 1, printing.as_json)) from error
+            _save(model, target)
         printing.notify(f"saved {target}: {model}")
 
 
@@ -379,7 +381,8 @@ def _noise_text(
     """Return the line, or JSON, about one image and its noise."""
     from ..io.stacks import cut
 
-    span = image.details["raw"].span if "raw" in image.details else image.details.get("span")
+    raw = image.details.raw
+    span = image.details.span if raw is None else raw.span
     span = value_range(image.pixels) if span is None else span
     percent = 100 * found.level / span if span else 0.0
     if as_json:

@@ -9,8 +9,7 @@ import typer
 
 from .arguments import AsJson
 from .console import handling_errors
-from .method_options import complete_method
-from .options import find_method
+from .options import complete_method, find_method
 
 Names = Annotated[
     list[str] | None,

@@ -25,12 +25,17 @@ from .arguments import (
     Sigma,
     Slice,
     Workers,
-    check_sigma,
 )
 from .commands import whole_number
 from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
-from .method_options import complete_methods
-from .options import parse_channel_axis, parse_methods, parse_noise_file, parse_slice
+from .options import (
+    check_sigma,
+    complete_methods,
+    parse_channel_axis,
+    parse_methods,
+    parse_noise_file,
+    parse_slice,
+)
 
 DEMO_FOLDER = Path("symsmooth-demo")
 

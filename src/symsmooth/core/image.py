@@ -17,9 +17,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .alike import Channels, Groups, group_channels
+from .channels import Channels, Counted, Groups, count_channels, group_channels
 from .constant import constant_regions
-from .counted import Counted, count_channels
 from .fill import fill_missing
 from .lazy import library_of, refuse_dask
 from .user_warnings import warn_user
@@ -271,6 +270,7 @@ class Input:
     time_axis: int | None
     wrap: Callable[[Array], Any]
     whole: Picture | None
+    opened: Picture | None = None  # if it was open already
 
     def finish(self, pixels: Array) -> Any:
         """Return pixels (*spatial, channels) as what the image was, with its axes."""
@@ -282,6 +282,8 @@ class Input:
 
     def open(self, channels: Channels | Groups = "auto") -> Picture:
         """Bring it to float32 without units; a piece has those of its whole."""
+        if self.opened is not None:
+            return self.opened
         pixels, missing, whole = self.pixels, self.missing, self.whole
         counted = count_channels(pixels, missing) if whole is None else whole.counted
         own = pixels if counted is None else pixels[..., counted.own]
@@ -307,7 +309,7 @@ class Input:
 
 
 def open_image(
-    image: ArrayLike,
+    image: ArrayLike | Picture,
     channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
     channels: Channels | Groups = "auto",
@@ -322,7 +324,7 @@ def open_image(
 
 
 def check_image(
-    image: ArrayLike,
+    image: ArrayLike | Picture,
     channel_axis: ChannelAxis = "auto",
     mask: ArrayLike | None = None,
     time_axis: int | None = None,
@@ -334,7 +336,8 @@ def check_image(
     image : array_like
         2-D, or 3-D (a volume), plus a channel axis; any real dtype but bool.  Non-finite pixels, and
         masked ones of a masked array, are missing.  A masked array, an xarray.DataArray, a Pillow image
-        or a torch tensor comes back as one; a Piece has the units of its whole.
+        or a torch tensor comes back as one; a Piece has the units of its whole.  A Picture is open
+        already: nothing else may be said of it.
     channel_axis : int, None or "auto"
         The axis of the channels; None if there is none; see :func:`find_channel_axis` for "auto".
     mask : array_like of bool or None
@@ -342,6 +345,12 @@ def check_image(
     time_axis : int or None
         Which axis is time: the image is a series of flat pictures.
     """
+    if isinstance(image, Picture):
+        if (channel_axis, mask, time_axis) != ("auto", None, None):
+            raise TypeError("image is open already, with its own axes and mask")
+        return Input(
+            image.original, image.mask, image.channel_axis, image.time_axis, image.wrap, image.whole, image
+        )  # fmt: skip
     if isinstance(image, (str, os.PathLike)):
         raise TypeError(
             f"image is the name of a file, {os.fspath(image)!r}; read it first, e.g. with "

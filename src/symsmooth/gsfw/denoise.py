@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core.alike import Channels, Groups
+from ..core.channels import Channels, Groups
 from ..core.image import (
     Array,
     ChannelAxis,

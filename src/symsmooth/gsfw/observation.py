@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.ndimage
 
-from ..core.alike import Groups
 from ..core.blocks import Box
-from ..core.channels import covariance, mix, transform_for
+from ..core.channels import Groups, covariance, mix, transform_for
 from ..core.fill import fill_missing
 from ..core.image import Array, Float, Picture
 from ..core.multiscale import halve

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.alike import Channels, Groups
 from ..core.blocks import BLOCK_PIXELS, Block, cut_evenly, default_halo, mosaic, windows
+from ..core.channels import Channels, Groups
 from ..core.image import Array, Float, Input, Picture, Piece, add_change, check_image
 from ..core.parallel import Pool
 from ..noise import Noise, resolve

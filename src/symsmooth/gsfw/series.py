@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.alike import Channels, Groups
 from ..core.blocks import Block, Grid, cut_series, overlap_add
+from ..core.channels import Channels, Groups
 from ..core.image import Array, Float, Picture, Piece, open_image
 from ..core.parallel import Pool
 from ..noise import Noise, resolve

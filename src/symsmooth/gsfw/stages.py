@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..core.alike import Groups
 from ..core.blocks import Block, Grid, default_halo, overlap_add, plan_blocks
-from ..core.channels import mix
+from ..core.channels import Groups, mix
 from ..core.image import Float
 from ..core.multiscale import replace_coarse
 from ..core.parallel import Pool

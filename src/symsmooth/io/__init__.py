@@ -1,32 +1,12 @@
 """Read images with all their metadata, and write them back as they came.
 
-- ``files``: whole files; ``formats``: which format a file has, and who reads and writes it;
-- one module a format, each with ``read``, ``check_supported`` and ``write``: ``pillow`` (PNG, JPEG, BMP,
-  WebP, with ``png``, ``jpeg`` and ``ifd`` below it), ``tiff`` (with ``segments``), ``fits``, ``zarr``,
-  ``npy``, ``dng`` (with ``dng_new``) and ``camera_raw`` (read only);
-- ``stacks`` cuts an image of many axes into the pictures and volumes that can be denoised;
-- ``regions`` reads (``sources``) and writes (``targets``) what does not fit into memory, box by box;
-- ``limits`` checks what a file says of itself before anything is allocated for it.
+``formats`` is the list of formats, a record each; a module each reads and writes them; ``files`` goes by
+that list.  ``regions`` reads and writes what does not fit into memory, box by box.
 
-A new format is a new module and its rows in the tables of ``formats``.
+The public names are listed in ``__init__.pyi`` and imported when they are first used: the list of formats
+can be asked without NumPy.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from .base import FileError, ImageFile, atomic_write
-from .files import check_writable, read_image, read_images, write_image, write_images
-from .formats import format_of
-from .limits import limit_decoded_size
-
-__all__ = [
-    "FileError",
-    "ImageFile",
-    "atomic_write",
-    "check_writable",
-    "format_of",
-    "limit_decoded_size",
-    "read_image",
-    "read_images",
-    "write_image",
-    "write_images",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

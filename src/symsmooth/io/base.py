@@ -1,4 +1,4 @@
-"""What every format shares: the picture as it was read, the one error, the safe way to write."""
+"""What every file needs: one handle while it is read, one error, a safe way to write.  Without NumPy."""
 
 from __future__ import annotations
 
@@ -10,20 +10,14 @@ import stat
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[Any]
-
-CHANNELS = "SC"  # letters of a channel axis: samples of a pixel, or planes
-_AGAIN = "if another program opens it, save it again there"
+_AGAIN = "; if another program opens it, save it again there"
 # What a decoder raises where a file leads it astray: its words are of its code, not of the file.
 _OF_CODE = (AttributeError, TypeError, IndexError, NameError, AssertionError, ArithmeticError)
 _DAMAGED = "what it says of itself does not fit together"
@@ -73,114 +67,6 @@ class OpenFile:
         self.close()
 
 
-@dataclass(frozen=True, eq=False)
-class ImageFile:
-    """The pixels of one image of a file and what is needed to write them back as they came.
-
-    Attributes
-    ----------
-    pixels : ndarray
-        In the file's own dtype (native byte order), alpha taken off.
-    channel_axis : int or None
-        The axis of ``pixels`` that holds the channels; None for grey pictures and volumes.
-    alpha : ndarray or None
-        Opacity, in the shape of ``pixels`` without channels; never denoised.
-    format : str
-        "PNG", "JPEG", "BMP", "WEBP", "TIFF", "FITS", "ZARR", "NPY", "NIFTI",
-        "NIFTI.GZ", "MRC", "DNG" or "RAW".
-    details : mapping
-        The metadata.  What other formats can hold too has one name in all: "exif", "icc", "xmp"
-        (bytes), "dpi" (across, down), "orientation" (of EXIF; ``pixels`` are upright).  The rest is
-        understood by the writer of the same format alone.
-    axes : str
-        A letter for each axis of ``pixels``: X, Y, Z, T, C or S (channels), Q (not known) and what
-        else a TIFF may say.  Left empty, the last two are YX and all before them Q.
-    """
-
-    pixels: Array
-    channel_axis: int | None
-    alpha: Array | None
-    format: str
-    details: Mapping[str, Any] = field(default_factory=dict)
-    axes: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.axes:
-            axes = plain_axes(self.pixels.ndim, self.channel_axis)
-            object.__setattr__(self, "axes", axes)
-
-    @property
-    def channels_last(self) -> Array:
-        """The pixels with the channel axis, if there is one, moved to the end."""
-        if self.channel_axis is None:
-            return self.pixels
-        return np.moveaxis(self.pixels, self.channel_axis, -1)
-
-    @property
-    def n_channels(self) -> int:
-        """Number of channels without alpha; 1 for grey."""
-        return 1 if self.channel_axis is None else self.pixels.shape[self.channel_axis]
-
-    @property
-    def is_bilevel(self) -> bool:
-        """Whether the file has one bit a pixel, black or white; ``pixels`` are 0 and 255 then."""
-        return bool(self.details.get("bilevel"))
-
-    @property
-    def ramp(self) -> Any:
-        """The palette of a grey picture in false colours, else None."""
-        return self.details.get("ramp") if self.pixels.dtype.kind == "u" else None
-
-    @property
-    def is_cmyk(self) -> bool:
-        """Whether the four channels are inks, as JPEG and TIFF can have them."""
-        inks = self.format == "JPEG" or self.details.get("photometric") == "separated"
-        return inks and self.n_channels == 4
-
-    @property
-    def spatial(self) -> tuple[int, ...]:
-        """Shape without the channels."""
-        shape = self.channels_last.shape
-        return shape if self.channel_axis is None else shape[:-1]
-
-    def with_channels(self, axis: int | None) -> ImageFile:
-        """Return the same pixels with another axis, or none, called that of the channels."""
-        ndim = self.pixels.ndim
-        if self.format in ("NPY", "ZARR", "") and self.axes == plain_axes(ndim, self.channel_axis):
-            return replace(self, channel_axis=axis, axes="")  # nobody had named them
-        letters = ["Q" if letter in CHANNELS else letter for letter in self.axes]
-        if axis is not None:
-            letters[axis] = "C"
-            rest = [i for i, letter in enumerate(letters) if letter != "C"]
-            for i, letter in zip(rest[-2:], "YX", strict=False):
-                letters[i] = letter
-        return replace(self, channel_axis=axis, axes="".join(letters))
-
-
-def plain_axes(ndim: int, channel_axis: int | None) -> str:
-    """Return the letters of axes nobody named: YX at the end, Q before, C for the channels."""
-    spatial = ndim - (channel_axis is not None)
-    axes = ("Q" * spatial + "YX")[-spatial:]
-    if channel_axis is None:
-        return axes
-    at = channel_axis % ndim
-    return axes[:at] + "C" + axes[at:]
-
-
-def channels_of(axes: str) -> int | None:
-    """Return the axis of the channels by its letter: samples of a pixel before planes."""
-    return next((axes.index(letter) for letter in CHANNELS if letter in axes), None)
-
-
-def native(pixels: Array) -> Array:
-    """Return real numbers in native byte order, or say why they are not pixels."""
-    if pixels.dtype.kind not in "uif":
-        raise FileError(f"holds {pixels.dtype} values; save it as integers or floats")
-    if pixels.size == 0:
-        raise FileError(f"holds no pixel: its shape is {pixels.shape}")
-    return np.array(pixels, dtype=pixels.dtype.newbyteorder("="), order="C")
-
-
 def one_line(error: BaseException) -> str:
     """Return an exception's message on one line, or its name if it has none."""
     if isinstance(error, KeyError):
@@ -228,7 +114,8 @@ def naming_errors(file: Path) -> Iterator[None]:
         raise FileError(f"{file}: claims more pixels than memory can hold") from error
     except Exception as error:  # a damaged file can raise anything in a decoder
         why = _DAMAGED if isinstance(error, _OF_CODE) else one_line(error)
-        raise FileError(f"{file}: cannot be read: {why}; {_AGAIN}") from error
+        of_disk = isinstance(error, OSError) and error.strerror
+        raise FileError(f"{file}: cannot be read: {why}{'' if of_disk else _AGAIN}") from error
 
 
 @contextmanager

@@ -16,9 +16,10 @@ import numpy as np
 import rawpy
 
 from ..raw.mosaic import COLOURS, parse_pattern
-from .base import Array, FileError, ImageFile, OpenFile
-from .dng import RawInfo
+from .base import FileError, OpenFile
+from .dng import Camera
 from .ifd import Value, check_directories, first_directory, place_of, read_values
+from .images import Array, Details, ImageFile, RawInfo
 from .limits import check_declared_size
 
 _ORIENTATIONS = {0: 1, 3: 3, 5: 8, 6: 6}  # LibRaw's flip -> EXIF
@@ -31,7 +32,7 @@ _BEST_COMPRESSION = 40  # of any camera's format
 
 def read(file: OpenFile) -> list[ImageFile]:
     """Read the mosaic of a camera's raw file, which LibRaw opens for itself."""
-    camera = _tiff_metadata(file.handle)
+    said = _tiff_metadata(file.handle)
     try:
         with closing(rawpy.RawPy()) as raw:
             raw.open_file(str(file.path))
@@ -42,22 +43,24 @@ def read(file: OpenFile) -> list[ImageFile]:
             if raw.raw_type != rawpy.RawType.Flat or raw.raw_image_visible is None:
                 raise FileError("has no mosaic of one colour a pixel; develop it, denoise the TIFF")
             pixels = np.array(raw.raw_image_visible, np.uint16)
-            info = _info(raw, pixels)
-            camera = _camera(raw, camera.get("byteorder", "<")) | camera
+            details = Details(
+                raw=_info(raw, pixels),
+                own=Camera(**_camera(raw, said.get("byteorder", "<")) | said),
+            )
     except rawpy.LibRawError as error:
         text = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
         raise FileError(f"LibRaw cannot read it: {text}") from error
-    return [ImageFile(pixels, None, None, file.format, {"raw": info, "camera": camera})]
+    return [ImageFile(pixels, None, None, file.format, details)]
 
 
-def check_supported(image: ImageFile, format: str) -> None:
+def check_supported(image: ImageFile) -> None:
     """Refuse: only cameras write their formats."""
     raise FileError("is a camera's own format, which cannot be written; use .dng")
 
 
 def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:
     """Refuse: only cameras write their formats."""
-    check_supported(images[0], format)
+    check_supported(images[0])
 
 
 def develop(dng: BinaryIO, linear: bool) -> Array:
@@ -93,16 +96,16 @@ def _repeats(colours: Array, n: int) -> bool:
 
 
 def _camera(raw: Any, order: str) -> dict[str, Any]:
-    """Return what LibRaw says of the camera and the exposure."""
+    """Return what LibRaw says of the camera and the exposure: attributes of a Camera."""
     balance = np.array(raw.camera_whitebalance[:3], float)
     if not (np.isfinite(balance).all() and (balance > 0).all()):
         balance = np.array(raw.daylight_whitebalance[:3], float)
     neutral = balance[1] / balance if (balance > 0).all() else np.ones(3)
     matrix = np.array(raw.rgb_xyz_matrix, float)[:3]
-    return {
+    known = {"matrix": tuple(matrix.ravel().tolist())} if matrix.any() else {}
+    return known | {
         "orientation": _ORIENTATIONS.get(int(raw.sizes.flip), 1),
         "neutral": tuple(neutral.tolist()),
-        "matrix": tuple(matrix.ravel().tolist()) if matrix.any() else None,
         "thumbnail": _thumbnail(raw),
         "exif": _exposure(raw, order),
     }
@@ -154,7 +157,8 @@ def _tiff_metadata(handle: BinaryIO) -> dict[str, Any]:
     order = {b"II": "<", b"MM": ">"}[start[:2]]
     main = read_values(handle, first_directory(handle))
     texts = {"make": _MAKE, "model": _MODEL, "datetime": _DATE}
-    found: dict[str, Any] = {name: _text(main[tag]) for name, tag in texts.items() if tag in main}
+    said = {name: _text(main[tag]) for name, tag in texts.items() if tag in main}
+    found: dict[str, Any] = {name: text for name, text in said.items() if text}
     found["byteorder"] = order
     for name, tag in (("exif", _EXIF), ("gps", _GPS)):
         with suppress(ValueError, KeyError, OSError, struct.error):

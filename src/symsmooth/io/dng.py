@@ -3,65 +3,65 @@
 A DNG that is written back is a copy of itself with other pixels in its raw image: previews, profiles,
 opcodes, EXIF and maker notes stay where they are.  The pixels are stored uncompressed, or as lossless JPEG
 if they were; tags that would then say something false (how they were packed, a digest of them) are
-corrected or taken out.  A mosaic that came from another camera format is written anew (``dng_new``).
+corrected or taken out.  A mosaic that came from another camera format is written anew: thumbnail, raw
+image, tags, EXIF.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, BinaryIO
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import tifffile
 
 from ..raw.mosaic import parse_pattern
-from .base import Array, FileError, ImageFile, OpenFile, native
-from .ifd import Value, add_software, first_directory, replace_values
-from .segments import count_segments, put_skeleton, take_skeleton
-from .tiff_checks import check_levels, open_tiff
+from .base import FileError, OpenFile
+from .ifd import (
+    Value,
+    add_software,
+    append_directory,
+    first_directory,
+    put_value,
+    replace_values,
+)
+from .images import Array, Details, ImageFile, RawInfo, native
+from .segments import Skeleton, count_segments, put_skeleton, take_skeleton
+from .tiff import check_levels, open_tiff
 
 _CFA, _LINEAR = 32803, 34892  # PhotometricInterpretation
-_SHORT, _LONG, _LONG8 = 3, 4, 16  # types of tags
+_BYTE, _ASCII, _SHORT, _LONG, _RATIONAL, _SRATIONAL, _LONG8 = 1, 2, 3, 4, 5, 10, 16  # of tags
 _TILES, _STRIPS = (324, 325), (273, 279)  # tags: where segments are, how long
 _LINEARIZATION, _DIGESTS = 50712, (50972, 51111)  # RawImageDigest, NewRawImageDigest
 _INTERLEAVED = (50974, 50975)  # SubTileBlockSize, RowInterleaveFactor
 _READABLE = (1, 7, 8, 34892, 52546)  # none, lossless JPEG, deflate, lossy JPEG, JPEG XL
 _LOSSLESS_JPEG = 7
+_EXIF, _GPS = 34665, 34853
+_DAYLIGHT = 21  # D65, of CalibrationIlluminant1
+_FRACTION = 10_000
+_XYZ_TO_SRGB = (3.2406, -1.5372, -0.4986, -0.9689, 1.8758, 0.0415, 0.0557, -0.2040, 1.0570)
 _MAX_CLASSIC, _MAX_BIG = 2**32 - 2**20, 2**62  # bytes of a file whose offsets have four, or eight
 
 
 @dataclass(frozen=True)
-class RawInfo:
-    """What the pixels of a raw image mean.
+class Camera:
+    """What a camera's raw file says of itself, for a DNG that is made of it; all may be missing."""
 
-    Attributes
-    ----------
-    pattern : ndarray or None
-        Which colour each pixel sees (:mod:`symsmooth.raw.mosaic`); None: all three, a linear picture.
-    black : ndarray
-        The pixel without light: a tile (rows, columns) that repeats; for a linear picture (1, samples).
-    white : float
-        Where pixels clip.
-    area : (slice, slice)
-        The part that sees light; pattern and black begin at its corner.
-    profile : tuple of float
-        NoiseProfile: pairs S, O of variance S x + O, x from 0 to 1; empty if the file has none.
-    """
-
-    pattern: Array | None
-    black: Array
-    white: float
-    area: tuple[slice, slice]
-    profile: tuple[float, ...] = ()
-
-    @property
-    def span(self) -> float:
-        """White less black."""
-        return self.white - float(self.black.mean())
+    make: str = "Unknown"
+    model: str = "camera"
+    datetime: str | None = None
+    orientation: int = 1  # of EXIF
+    neutral: tuple[float, ...] = (1.0, 1.0, 1.0)  # what grey is in the three colours
+    matrix: tuple[float, ...] = _XYZ_TO_SRGB  # XYZ to camera, 3 x 3
+    thumbnail: Array | None = None  # 8-bit RGB
+    exif: Mapping[int, Value] = field(default_factory=dict)  # tags as they are stored
+    gps: Mapping[int, Value] = field(default_factory=dict)
+    private: bytes = b""  # DNGPrivateData
+    byteorder: Literal["<", ">"] = "<"
 
 
 def read(file: OpenFile) -> list[ImageFile]:
@@ -76,7 +76,8 @@ def read(file: OpenFile) -> list[ImageFile]:
     if skeleton is None:
         raise FileError("has pixels where its tags are, or tags that lead nowhere: damaged")
     axis = 2 if pixels.ndim == 3 else None
-    return [ImageFile(native(pixels), axis, None, file.format, {"raw": info, "skeleton": skeleton})]
+    details = Details(raw=info, own=skeleton)
+    return [ImageFile(native(pixels), axis, None, file.format, details)]
 
 
 def _raw_page(tiff: tifffile.TiffFile) -> Any:
@@ -182,29 +183,27 @@ def _rationals(page: Any, tag: int, default: tuple[float, ...]) -> tuple[float, 
     return found
 
 
-def check_supported(image: ImageFile, format: str) -> None:
+def check_supported(image: ImageFile) -> None:
     """Raise FileError if the image is no raw one."""
-    if "raw" not in image.details:
+    if image.details.raw is None:
         raise FileError("DNG holds raw mosaics of cameras; write this image to a TIFF")
 
 
 def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:
     """Write a raw image into a copy of its DNG, or a new one; then the note."""
     image = images[0]
-    if "skeleton" in image.details:
-        _rewrite(handle, image)
+    if isinstance(image.details.own, Camera) or image.details.own is None:
+        _write_anew(handle, image, image.details.own or Camera())
     else:
-        from .dng_new import write_anew
-
-        write_anew(handle, image)
+        _rewrite(handle, image, image.details.own)
     if note:
         with suppress(struct.error):  # a file of 4 GB has no room for it
             add_software(handle, note)
 
 
-def _rewrite(handle: BinaryIO, image: ImageFile) -> None:
+def _rewrite(handle: BinaryIO, image: ImageFile, skeleton: Skeleton) -> None:
     """Put pixels into the skeleton of the DNG they came from."""
-    put_skeleton(handle, image.details["skeleton"])
+    put_skeleton(handle, skeleton)
     with open_tiff(handle) as tiff:
         page = _raw_page(tiff)
         order, big, at = tiff.byteorder, tiff.is_bigtiff, page.offset
@@ -288,3 +287,111 @@ def _integers(values: Sequence[int], order: str, kind: int) -> Value:
     """Return numbers as the value of a tag."""
     form = {_SHORT: "H", _LONG: "I", _LONG8: "Q"}[kind]
     return kind, len(values), struct.pack(f"{order}{len(values)}{form}", *values)
+
+
+def _write_anew(handle: BinaryIO, image: ImageFile, camera: Camera) -> None:
+    """Write a mosaic and what is known of it."""
+    order = camera.byteorder
+    thumbnail = _thumbnail(image) if camera.thumbnail is None else camera.thumbnail
+    with tifffile.TiffWriter(handle, byteorder=order, ome=False, imagej=False) as writer:
+        writer.write(
+            thumbnail,
+            photometric="rgb",
+            subifds=1,
+            subfiletype=1,
+            metadata=None,
+            software=False,
+            datetime=camera.datetime,
+            extratags=_main_tags(camera),
+        )
+        writer.write(
+            image.pixels,
+            photometric="cfa",
+            subfiletype=0,
+            metadata=None,
+            software=False,
+            rowsperstrip=max(1, 2**20 // (2 * image.pixels.shape[1])),
+            extratags=_raw_tags(image),
+        )
+    _add_directory(handle, _EXIF, camera.exif, order)
+    _add_directory(handle, _GPS, camera.gps, order)
+
+
+def _main_tags(camera: Camera) -> list[tuple[Any, ...]]:
+    """Return the tags of the first directory."""
+    make, model = camera.make, camera.model
+    unique = model if model.upper().startswith(make.split()[0].upper()) else f"{make} {model}"
+    tags = [
+        _text(271, make),
+        _text(272, model),
+        (274, _SHORT, 1, camera.orientation, True),
+        (50706, _BYTE, 4, (1, 4, 0, 0), True),  # DNGVersion
+        (50707, _BYTE, 4, (1, 1, 0, 0), True),  # DNGBackwardVersion
+        _text(50708, unique),
+        (50721, _SRATIONAL, 9, _fractions(camera.matrix), True),
+        (50728, _RATIONAL, 3, _fractions(camera.neutral), True),
+        (50778, _SHORT, 1, _DAYLIGHT, True),
+    ]
+    if camera.private:
+        tags.append((50740, _BYTE, len(camera.private), camera.private, True))
+    return tags
+
+
+def _raw_tags(image: ImageFile) -> list[tuple[Any, ...]]:
+    """Return the tags of the raw image."""
+    info = image.details.raw
+    assert info is not None
+    assert info.pattern is not None
+    rows, columns = info.pattern.shape
+    height, width = image.pixels.shape
+    top, left = info.area[0].start, info.area[1].start
+    bottom, right = info.area[0].stop, info.area[1].stop
+    black = np.rint(info.black * 256).astype(int).ravel()
+    fractions = tuple(n for value in black.tolist() for n in (value, 256))
+    return [
+        (33421, _SHORT, 2, (rows, columns), True),  # CFARepeatPatternDim
+        (33422, _BYTE, rows * columns, bytes(info.pattern.ravel().tolist()), True),
+        (50710, _BYTE, 3, bytes([0, 1, 2]), True),  # CFAPlaneColor
+        (50711, _SHORT, 1, 1, True),  # CFALayout: rectangular
+        (50713, _SHORT, 2, tuple(info.black.shape), True),  # BlackLevelRepeatDim
+        (50714, _RATIONAL, len(black), fractions, True),
+        (50717, _LONG, 1, round(info.white), True),
+        (50718, _RATIONAL, 2, (1, 1, 1, 1), True),  # DefaultScale
+        (50719, _LONG, 2, (0, 0), True),  # DefaultCropOrigin
+        (50720, _LONG, 2, (right - left, bottom - top), True),
+        (50829, _LONG, 4, (top, left, min(bottom, height), min(right, width)), True),
+    ]
+
+
+def _text(tag: int, text: str) -> tuple[Any, ...]:
+    return tag, _ASCII, len(text) + 1, text, True
+
+
+def _fractions(values: Any) -> tuple[int, ...]:
+    """Return numbers as fractions, numerator and denominator by turns."""
+    return tuple(n for value in values for n in (round(float(value) * _FRACTION), _FRACTION))
+
+
+def _thumbnail(image: ImageFile, side: int = 256) -> Array:
+    """Return a small picture of a mosaic, half of whose pixels are green: their means, in sRGB."""
+    info = image.details.raw
+    assert info is not None
+    light = np.clip(
+        (image.pixels[info.area] - info.black.mean()) / (info.white - info.black.mean()), 0, 1
+    )
+    step = max(6, -(-max(light.shape) // side) // 6 * 6)
+    rows, columns = (max(1, n // step) for n in light.shape)
+    cut = light[: rows * step, : columns * step]
+    if cut.shape != (rows * step, columns * step):  # smaller than one step
+        grey = np.full((1, 1), light.mean())
+    else:
+        grey = cut.reshape(rows, step, columns, step).mean(axis=(1, 3))
+    shown = np.rint(255 * grey ** (1 / 2.2)).astype(np.uint8)
+    return np.repeat(shown[..., np.newaxis], 3, axis=-1)
+
+
+def _add_directory(handle: BinaryIO, tag: int, values: Mapping[int, Value], order: str) -> None:
+    """Write a directory below the first one."""
+    if values:
+        at = append_directory(handle, values)
+        put_value(handle, tag, (_LONG, 1, struct.pack(f"{order}I", at)))

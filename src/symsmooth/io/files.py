@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .base import (
-    Array,
     FileError,
-    ImageFile,
     OpenFile,
     atomic_folder,
     atomic_write,
@@ -20,9 +18,8 @@ from .base import (
     one_line,
     suppress_warnings,
 )
-from .formats import format_of, is_zarr, module_of, open_file
-
-_ONE_IMAGE = ("PNG", "JPEG", "BMP", "WEBP", "NPY", "NIFTI", "NIFTI.GZ", "MRC")
+from .formats import FORMATS, Format, format_of, is_zarr, module_of, open_file
+from .images import Array, ImageFile, guess_channel_axis
 
 
 def read_images(path: str | os.PathLike[str]) -> list[ImageFile]:
@@ -102,13 +99,36 @@ def check_writable(path: str | os.PathLike[str], like: ImageFile | Sequence[Imag
             raise FileError(f"the folder {file.parent.resolve()} cannot be written to")
         if file.is_dir() and (format != "ZARR" or not is_zarr(file)):
             raise FileError("is a folder; give a file name")
-        if len(images) > 1 and (format in _ONE_IMAGE or images[0].format != format):
+        if len(images) > 1 and (not FORMATS[format].many or images[0].format != format):
             fits = f"write to a {images[0].format} file" if images[0].format else "write each alone"
             raise FileError(f"{format} takes one image here, got {len(images)}; {fits}")
+        check = getattr(module_of(format), "check_supported", None)
         for image in images:
-            module_of(format).check_supported(image, format)
+            _check_holds(FORMATS[format], image)
+            if check is not None:
+                check(image)
     except FileError as error:
         raise FileError(f"{file}: {error}") from error
+
+
+def _check_holds(format: Format, image: ImageFile) -> None:
+    """Raise FileError if, as its record says, a format cannot hold an image."""
+    name, dtype = format.words, str(image.pixels.dtype)
+    if format.flat and len(image.spatial) != 2:
+        raise FileError(f"{name} holds one 2-D picture, got shape {image.pixels.shape}; use .tif")
+    if format.flat and image.n_channels not in (1, 3) and not (format.cmyk and image.is_cmyk):
+        raise FileError(f"{name} holds grey or RGB, got {image.n_channels} channels; use .tif")
+    if image.alpha is not None and not format.alpha:
+        raise FileError(f"{name} holds no alpha channel; write to .png, .webp or .tif")
+    if format.dtypes and dtype not in format.dtypes:
+        kind = {1: "grey", 3: "RGB"}.get(image.n_channels, "pixels") if format.flat else "pixels"
+        place = ".png, .tif or .npy" if format.flat and dtype == "uint16" else ".tif or .npy"
+        raise FileError(f"{name} holds {format.kinds}, got {dtype} {kind}; write to {place}")
+    if image.spatial and max(image.spatial) > format.longest:
+        size = "x".join(str(n) for n in reversed(image.spatial))
+        raise FileError(
+            f"{name} holds at most {format.longest} pixels a side, got {size}; write to .png or .tif"
+        )
 
 
 def write_image(
@@ -172,8 +192,6 @@ def copy_file(source: Path, target: Path) -> None:
 def _assemble(file: Path, pixels: Array, like: ImageFile | None) -> ImageFile:
     """Put new pixels in the place of the old ones."""
     if like is None:
-        from .npy import guess_channel_axis
-
         return ImageFile(pixels, guess_channel_axis(pixels.shape), None, "")
     if pixels.shape != like.pixels.shape:
         raise FileError(f"{file}: pixels must have shape {like.pixels.shape}, got {pixels.shape}")

@@ -7,13 +7,16 @@ integers.  Tables and one-dimensional data are copied as they are.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 import numpy as np
 from astropy.io import fits
 
-from .base import Array, FileError, ImageFile, OpenFile, native
+from .base import FileError, OpenFile
+from .images import Array, Details, ImageFile, native
 from .limits import check_declared_size, check_next_part
 
 _BLOCK = 2880
@@ -22,6 +25,18 @@ _OF_STORED = ("BSCALE", "BZERO", "BLANK", "DATAMIN", "DATAMAX", "CHECKSUM", "DAT
 _SIGNS = {8: np.int8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _PLANES = 3  # a cube of so many planes without a name is colour, as Siril and PixInsight save it
 _WIDTH = 72  # letters of a HISTORY card
+
+
+@dataclass(frozen=True)
+class Part:
+    """How an image of a FITS is stored."""
+
+    compressed: str | None  # how it is packed
+    primary: bool  # it is the first part of its file
+    stored: np.dtype[Any]
+    scaling: tuple[float, Any, Any]  # BSCALE, BZERO, BLANK
+    checksum: bool
+    parts: Sequence[bytes | None] = ()  # of the first image: all of the file, None for an image
 
 
 def read(file: OpenFile) -> list[ImageFile]:
@@ -40,8 +55,9 @@ def read(file: OpenFile) -> list[ImageFile]:
                 parts.append(_raw(hdu, file.handle, file.size))
     if not images:
         raise FileError("holds no image of two or more dimensions")
-    images[0].details["parts"] = parts  # type: ignore[index]
-    return images
+    first, details = images[0], images[0].details
+    details = replace(details, n_parts=len(parts), own=replace(details.own, parts=parts))
+    return [replace(first, details=details), *images[1:]]
 
 
 def _advancing(opened: Any) -> Iterator[Any]:
@@ -94,14 +110,14 @@ def _read_image(hdu: Any, format: str) -> ImageFile:
     bits = 8 * stored.dtype.itemsize
     scaling = (float(scale or 1), zero or 0, blank if stored.dtype.kind in "ui" else None)
     pixels = _physical(stored, bits, *scaling)
-    details = {
-        "header": hdu.header.tostring(),
-        "compressed": hdu.compression_type if compressed else None,
-        "primary": isinstance(hdu, fits.PrimaryHDU),
-        "stored": stored.dtype.str,
-        "scaling": scaling,
-        "checksum": getattr(hdu, "_checksum", None) is not None or "CHECKSUM" in hdu.header,
-    }
+    part = Part(
+        hdu.compression_type if compressed else None,
+        isinstance(hdu, fits.PrimaryHDU),
+        stored.dtype,
+        scaling,
+        getattr(hdu, "_checksum", None) is not None or "CHECKSUM" in hdu.header,
+    )
+    details = Details(cards=hdu.header.tostring(), own=part)
     axes = _axes(pixels.shape, hdu.header)
     channel_axis = axes.index("C") if "C" in axes else None
     return ImageFile(pixels, channel_axis, None, format, details, axes)
@@ -128,10 +144,10 @@ def _physical(stored: Array, bits: int, scale: float, zero: Any, blank: Any) -> 
     return np.where(missing, np.nan, stored * scale + zero)
 
 
-def _as_stored(pixels: Array, details: Any) -> Array:
+def _as_stored(pixels: Array, part: Part) -> Array:
     """Return physical values as the numbers the file stores."""
-    dtype = np.dtype(details["stored"])
-    scale, zero, blank = details["scaling"]
+    dtype = part.stored
+    scale, zero, blank = part.scaling
     if pixels.dtype.kind in "ui" and pixels.dtype != dtype:
         unsigned = pixels.view(f"u{dtype.itemsize}")
         return (unsigned ^ np.array(1 << (8 * dtype.itemsize - 1), unsigned.dtype)).view(dtype)
@@ -145,37 +161,30 @@ def _as_stored(pixels: Array, details: Any) -> Array:
     return np.clip(np.rint(values), limits.min, limits.max).astype(dtype)
 
 
-def check_supported(image: ImageFile, format: str) -> None:
-    """Raise FileError if FITS cannot hold the image."""
-    if image.alpha is not None:
-        raise FileError("FITS holds no alpha channel; write to .png, .webp or .tif")
-    if image.pixels.dtype == np.float16:
-        raise FileError("FITS holds floats of 32 and 64 bits, got float16; write to .tif or .npy")
-
-
 def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:
     """Write the parts of the file in their order, images with their new pixels."""
-    parts = images[0].details.get("parts") if images[0].format == "FITS" else None
+    first = images[0].details.own
+    parts = first.parts if isinstance(first, Part) else ()
     waiting = iter(images)
-    for part in parts or [None] * len(images):
-        if part is not None:
-            handle.write(part)
+    for stored in parts or [None] * len(images):
+        if stored is not None:
+            handle.write(stored)
             continue
         image = next(waiting)
-        handle.write(_coded(image, note) if image.format == "FITS" else _fresh(image, note))
+        own = image.details.own
+        handle.write(_coded(image, own, note) if isinstance(own, Part) else _fresh(image, note))
 
 
-def _coded(image: ImageFile, note: str) -> bytes:
+def _coded(image: ImageFile, part: Part, note: str) -> bytes:
     """Return an image with its own header, and the note as HISTORY."""
-    details = image.details
-    header = fits.Header.fromstring(details["header"])
-    stored = _as_stored(image.pixels, details)
-    if details["compressed"]:
-        return _compressed(header, stored, image, note)
+    header = fits.Header.fromstring(image.details.cards)
+    stored = _as_stored(image.pixels, part)
+    if part.compressed:
+        return _compressed(header, stored, part, note)
     if note:
         _add_history(header, note)
-    if details["checksum"]:
-        kind = fits.PrimaryHDU if details["primary"] else fits.ImageHDU
+    if part.checksum:
+        kind = fits.PrimaryHDU if part.primary else fits.ImageHDU
         block = kind.fromstring(header.tostring().encode("ascii") + _padded(stored))
         block.add_checksum()
         for key in ("CHECKSUM", "DATASUM"):
@@ -183,17 +192,16 @@ def _coded(image: ImageFile, note: str) -> bytes:
     return header.tostring().encode("ascii") + _padded(stored)
 
 
-def _compressed(header: Any, stored: Array, image: ImageFile, note: str) -> bytes:
+def _compressed(header: Any, stored: Array, part: Part, note: str) -> bytes:
     """Return an image of a compressed file, coded without loss: floats cannot be quantised again."""
-    import io
-
     floats = stored.dtype.kind == "f"
-    kind = "GZIP_2" if floats else image.details["compressed"]
+    kind = "GZIP_2" if floats else part.compressed
+    scaled = [key for key in ("BSCALE", "BZERO") if key in header]
     block = fits.CompImageHDU(
         stored, header, compression_type=kind, quantize_level=0 if floats else 16.0
     )
-    for key, value in zip(("BSCALE", "BZERO"), image.details["scaling"], strict=False):
-        if key in fits.Header.fromstring(image.details["header"]):
+    for key, value in zip(("BSCALE", "BZERO"), part.scaling, strict=False):
+        if key in scaled:
             block.header[key] = value
     if note:
         _add_history(block.header, note)
@@ -206,12 +214,10 @@ def _compressed(header: Any, stored: Array, image: ImageFile, note: str) -> byte
 
 def _fresh(image: ImageFile, note: str) -> bytes:
     """Return an image from another format, or of another dtype, whose header then stays: channels first."""
-    import io
-
     pixels = image.pixels
     if image.channel_axis is not None:
         pixels = np.moveaxis(pixels, image.channel_axis, 0)
-    header = fits.Header.fromstring(image.details.get("fits_header", ""))
+    header = fits.Header.fromstring(image.details.cards)
     for key in _OF_STORED:
         header.remove(key, ignore_missing=True)
     block = fits.PrimaryHDU(np.ascontiguousarray(pixels), header)

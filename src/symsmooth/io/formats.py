@@ -1,4 +1,10 @@
-"""Which format a file has, by content or by name, and the module that reads and writes it."""
+"""The list of formats: one record each, and which of them a file has, by content or by name.
+
+A new format is a module with ``read`` and ``write``, and its record in ``FORMATS``.  What a format can
+hold is said by its record; a module may have ``check_supported`` for what no record says, and reads and
+writes box by box if it has ``open_source``, ``make_target`` and ``open_target`` (``regions``).  Nothing is
+imported here for that: a list of endings costs no NumPy.
+"""
 
 from __future__ import annotations
 
@@ -7,107 +13,176 @@ import importlib
 import os
 import zlib
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from .base import FileError, OpenFile, naming_errors
 from .ifd import first_directory, read_values
 
-_MODULES = {
-    "PNG": "pillow",
-    "JPEG": "pillow",
-    "BMP": "pillow",
-    "WEBP": "pillow",
-    "TIFF": "tiff",
-    "FITS": "fits",
-    "ZARR": "zarr",
-    "NPY": "npy",
-    "DNG": "dng",
-    "RAW": "camera_raw",
-    "NIFTI": "nifti",
-    "NIFTI.GZ": "nifti",
-    "MRC": "mrc",
-    "VIDEO": "video",
-}
-VIDEO_SUFFIXES = {
-    ".mp4": "mp4",
-    ".m4v": "mp4",
-    ".mov": "mov",
-    ".mkv": "matroska",
-    ".y4m": "yuv4mpegpipe",
-}  # that are written
-_VIDEO_ENDINGS = {
-    "mp4": ".mp4",
-    "matroska": ".mkv",
-    "avi": ".mkv",
-    "y4m": ".y4m",
-}  # by what is read
-_SUFFIXES = {
-    ".png": "PNG",
-    ".jpg": "JPEG",
-    ".jpeg": "JPEG",
-    ".jfif": "JPEG",
-    ".jpe": "JPEG",
-    ".bmp": "BMP",
-    ".webp": "WEBP",
-    ".tif": "TIFF",
-    ".tiff": "TIFF",
-    ".fits": "FITS",
-    ".fit": "FITS",
-    ".fts": "FITS",
-    ".zarr": "ZARR",
-    ".npy": "NPY",
-    ".dng": "DNG",
-    ".nii": "NIFTI",
-    ".nii.gz": "NIFTI.GZ",
-    ".mrc": "MRC",
-    ".mrcs": "MRC",
-    ".map": "MRC",
-}
-_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "PNG"),
-    (b"\xff\xd8\xff", "JPEG"),
-    (b"BM", "BMP"),
-    (b"RIFF", "WEBP"),
-    (b"II*\0", "TIFF"),
-    (b"MM\0*", "TIFF"),
-    (b"II+\0", "TIFF"),
-    (b"MM\0+", "TIFF"),
-    (b"SIMPLE  =", "FITS"),
-    (b"\x93NUMPY", "NPY"),
-)
-RAW = ("DNG", "RAW")  # mosaics that have yet to be developed
-_RAW_SIGNATURES = (b"FUJIFILMCCD-RAW", b"IIU\0", b"IIRO", b"IIRS", b"MMOR", b"FOVb", b"\0MRM")
-_RAW_SUFFIXES = {
-    *(".3fr", ".arw", ".cr2", ".cr3", ".dcr", ".erf", ".fff", ".iiq", ".kdc", ".mef", ".mos"),
-    *(".mrw", ".nef", ".nrw", ".orf", ".pef", ".raf", ".raw", ".rw2", ".rwl", ".sr2", ".srf"),
-    *(".srw", ".x3f"),
-}  # of cameras; many are TIFF files inside and known by their name only
+Mark = tuple[int, bytes]  # where bytes lie at the beginning of a file, and which
+
+_NUMBERS = (
+    "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of files: how it is known, and what it can hold."""
+
+    name: str  # as of an ImageFile
+    module: str = ""  # beside this one: what reads and writes it; empty if it is known and not read
+    title: str = ""  # what people call it, if not by its name
+    suffixes: tuple[str, ...] = ()  # endings of names that are written, the usual one first
+    read_only: tuple[str, ...] = ()  # endings that are read and not written
+    marks: tuple[Mark, ...] = ()  # each of them alone shows the format
+    needs: tuple[str, str] | None = None  # a library it imports, and our extra that installs it
+    refusal: str = ""  # why it is not read, and what converts it
+    not_written: str = ""  # what is said of a name whose ending is read only
+    dtypes: tuple[str, ...] = ()  # of pixels that it holds; empty if there is more to say
+    flat: bool = False  # it holds one 2-D picture, grey or RGB, and no stack
+    longest: int = 2**31 - 1  # pixels a side
+    alpha: bool = False  # it holds opacity,
+    exif: bool = False  # EXIF,
+    palette: bool = False  # a palette,
+    cmyk: bool = False  # four inks,
+    many: bool = False  # several images
+    for_the_eye: bool = False  # pictures in it are looked at, not measured
+    in_pieces: bool = False  # it is read and written box by box
+    tied: bool = False  # its metadata is that of pixels of one dtype
+    is_raw: bool = False  # its pixels are a mosaic that has yet to be developed
+
+    @property
+    def words(self) -> str:
+        """What people call it."""
+        return self.title or self.name
+
+    @property
+    def holds_floats(self) -> bool:
+        """Whether pixels may be floats."""
+        return not self.dtypes or "float32" in self.dtypes
+
+    @property
+    def kinds(self) -> str:
+        """Which pixels it holds."""
+        if self.holds_floats:
+            return f"integers and floats of {16 if 'float16' in self.dtypes else 32} to 64 bits"
+        return f"{'8- or 16' if 'uint16' in self.dtypes else '8'}-bit pixels"
+
+
+def _at(start: int, *marks: bytes) -> tuple[Mark, ...]:
+    return tuple((start, mark) for mark in marks)
+
+
+# Marks are looked for in this order: a CR3 of a camera and a HEIC picture are stored as an MP4 is.
+FORMATS = {
+    format.name: format
+    for format in (
+        Format(
+            "PNG", "pillow", suffixes=(".png",), marks=_at(0, b"\x89PNG\r\n\x1a\n"), flat=True,
+            dtypes=("uint8", "uint16"), alpha=True, exif=True, palette=True, for_the_eye=True,
+        ),
+        Format(
+            "JPEG", "pillow", suffixes=(".jpg", ".jpeg", ".jfif", ".jpe"), marks=_at(0, b"\xff\xd8\xff"),
+            flat=True, dtypes=("uint8",), longest=65500, exif=True, cmyk=True, for_the_eye=True,
+        ),
+        Format(
+            "BMP", "pillow", suffixes=(".bmp",), marks=_at(0, b"BM"), flat=True, dtypes=("uint8",),
+            palette=True, for_the_eye=True,
+        ),
+        Format(
+            "WEBP", "pillow", "WebP", suffixes=(".webp",), marks=_at(8, b"WEBP"), flat=True,
+            dtypes=("uint8",), longest=16383, alpha=True, exif=True, for_the_eye=True,
+        ),
+        Format(
+            "TIFF", "tiff", suffixes=(".tif", ".tiff"),
+            marks=_at(0, b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), dtypes=(*_NUMBERS, "float16"),
+            alpha=True, cmyk=True, many=True, in_pieces=True, tied=True,
+        ),
+        Format(
+            "FITS", "fits", suffixes=(".fits", ".fit", ".fts"), marks=_at(0, b"SIMPLE  ="),
+            needs=("astropy", "fits"), dtypes=_NUMBERS, many=True,
+        ),
+        Format(
+            "ZARR", "zarr", "Zarr", (".zarr",), needs=("zarr", "dask"), many=True, in_pieces=True,
+            tied=True,
+        ),
+        Format("NPY", "npy", ".npy", (".npy",), marks=_at(0, b"\x93NUMPY"), in_pieces=True),
+        Format(
+            "NIFTI", "nifti", "NIfTI", suffixes=(".nii",), marks=((344, b"n+1\0"), (4, b"n+2\0")),
+            needs=("nibabel", "mri"), dtypes=_NUMBERS,
+        ),
+        Format(
+            "NIFTI.GZ", "nifti", "NIfTI", suffixes=(".nii.gz",), marks=_at(0, b"\x1f\x8b"),
+            needs=("nibabel", "mri"), dtypes=_NUMBERS,
+        ),
+        Format(
+            "MRC", "mrc", suffixes=(".mrc", ".mrcs", ".map"), marks=_at(208, b"MAP"),
+            needs=("mrcfile", "em"),
+        ),
+        Format("DNG", "dng", suffixes=(".dng",), many=True, is_raw=True),
+        Format(
+            "RAW", "camera_raw", "a camera's RAW", needs=("rawpy", "raw"), is_raw=True,
+            marks=(
+                *_at(0, b"FUJIFILMCCD-RAW", b"IIU\0", b"IIRO", b"IIRS", b"MMOR", b"FOVb", b"\0MRM"),
+                (4, b"ftypcrx"),
+            ),
+            read_only=(  # many are TIFF files inside and known by their name only
+                ".3fr", ".arw", ".cr2", ".cr3", ".dcr", ".erf", ".fff", ".iiq", ".kdc", ".mef",
+                ".mos", ".mrw", ".nef", ".nrw", ".orf", ".pef", ".raf", ".raw", ".rw2", ".rwl",
+                ".sr2", ".srf", ".srw", ".x3f",
+            ),
+            not_written="cannot write {!r}, which only cameras do; use .dng",
+        ),
+        Format(
+            "GIF", marks=_at(0, b"GIF87a", b"GIF89a"),
+            refusal="a GIF, whose colours are numbers of a palette; convert it: magick in.gif out.png",
+        ),
+        Format(
+            "DICOM", marks=_at(128, b"DICM"),
+            refusal="a DICOM file; convert a series with dcm2niix (.nii.gz), a picture with dcmj2pnm "
+            "(.png, .tif)",
+        ),
+        Format(
+            "PAIR", marks=((344, b"ni1\0"), (4, b"ni2\0")),
+            refusal="half of a NIfTI or Analyze pair; make it one file: nib-convert in.hdr out.nii.gz",
+        ),
+        Format(
+            "HEIC", read_only=(".heic", ".heif", ".hif"),
+            marks=_at(4, *(b"ftyp" + brand for brand in b"heic heix hevc heim heis mif1 msf1".split())),
+            refusal="a HEIC picture; export it as JPEG from the phone or its photo program, or convert "
+            "it: heif-convert in.heic out.png (libheif), or magick in.heic out.png",
+            not_written="cannot write {!r}; use .jpg, or .png, which loses nothing",
+        ),
+        Format(
+            "AVIF", read_only=(".avif",), marks=_at(4, b"ftypavif", b"ftypavis"),
+            refusal="an AVIF picture; convert it: avifdec in.avif out.png (libavif), or magick in.avif "
+            "out.png",
+            not_written="cannot write {!r}; use .jpg, or .png, which loses nothing",
+        ),
+        Format(
+            "VIDEO", "video", "a video (MP4, MOV, MKV, WebM, AVI, Y4M)", needs=("av", "video"),
+            read_only=(".mp4", ".m4v", ".mov", ".mkv", ".y4m"),
+            marks=(
+                *_at(0, b"\x1a\x45\xdf\xa3", b"YUV4MPEG2 "), (8, b"AVI "),
+                *_at(4, b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip"),
+            ),
+            not_written="cannot write a picture to {!r}; use .png or .tif",
+        ),
+    )
+}  # fmt: skip
+_BY_SUFFIX = {suffix: format for format in FORMATS.values() for suffix in format.suffixes}
+_READ_ONLY = {suffix: format for format in FORMATS.values() for suffix in format.read_only}
 _DNG_VERSION = 50706
 _START = 352  # bytes that show the format: a header of NIfTI-1
-_GZIP = b"\x1f\x8b"
-_IN_MP4 = {
-    **dict.fromkeys((b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1"), "HEIC"),
-    **dict.fromkeys((b"avif", b"avis"), "AVIF"),
-}  # brands of pictures that are stored as MP4 is
-_CONVERT = {
-    "GIF": "a GIF, whose colours are numbers of a palette; convert it: magick in.gif out.png",
-    "HEIC": "a HEIC picture; export it as JPEG from the phone or its photo program, or convert it: "
-    "heif-convert in.heic out.png (libheif), or magick in.heic out.png",
-    "AVIF": "an AVIF picture; convert it: avifdec in.avif out.png (libavif), or magick in.avif out.png",
-    "DICOM": "a DICOM file; convert a series with dcm2niix (.nii.gz), a picture with dcmj2pnm (.png, .tif)",
-    "PAIR": "half of a NIfTI or Analyze pair; make it one file: nib-convert in.hdr out.nii.gz",
-}  # formats that are known and not read
-_NOT_WRITTEN = (".heic", ".heif", ".hif", ".avif")  # pictures for the eye
 _IN_ZARR = ("zarr.json", ".zarray", ".zgroup")
-_EXTRAS = {
-    "astropy": "fits",
-    "zarr": "dask",
-    "rawpy": "raw",
-    "nibabel": "mri",
-    "mrcfile": "em",
-    "av": "video",
-}  # what must be installed for some formats
+
+
+def endings() -> list[str]:
+    """Return the endings of all names of pictures that are read, those of packed files whole."""
+    known = [format for format in FORMATS.values() if format.module and format.name != "VIDEO"]
+    return [each for format in known for each in (*format.suffixes, *format.read_only)]
 
 
 def open_file(path: str | os.PathLike[str]) -> OpenFile:
@@ -147,85 +222,52 @@ def _open(file: Path) -> OpenFile:
 def _format_of_content(file: Path, handle: BinaryIO) -> str:
     """Return the format by the first bytes; some names say more, too."""
     start = handle.read(_START)
-    if start.startswith(_RAW_SIGNATURES) or start[4:11] == b"ftypcrx":
-        return "RAW"
-    if container_of(start) is not None and _kind_not_read(start) is None:
-        return "VIDEO"
-    for signature, format in _SIGNATURES:
-        if start.startswith(signature):
-            return _kind_of_tiff(file, handle) if format == "TIFF" else format
-    if start.startswith(_GZIP):
-        return _kind_of_gzip(handle)
-    other = _kind_of_science(start)
-    if other is not None:
-        return other
-    unread = _kind_not_read(start)
-    if unread is not None:
-        raise FileError(f"is {_CONVERT[unread]}")
-    known = (
-        "PNG, JPEG, BMP, WebP, TIFF, FITS, Zarr, .npy, NIfTI, MRC, DNG, a camera's RAW or a video "
-        "(MP4, MOV, MKV, WebM, AVI, Y4M)"
-    )
-    raise FileError("is empty" if not start else f"is not {known}; convert it to one of these")
+    if not start:
+        raise FileError("is empty")
+    found = _marked(start)
+    if found is None:
+        *some, last = dict.fromkeys(each.words for each in FORMATS.values() if each.module)
+        raise FileError(f"is not {', '.join(some)} or {last}; convert it to one of these")
+    if found.refusal:
+        raise FileError(f"is {found.refusal}")
+    if found.name == "TIFF":
+        return _kind_of_tiff(file, handle)
+    if found.name == "NIFTI.GZ":
+        _check_gzip(handle)
+    return found.name
 
 
-def container_of(start: bytes) -> str | None:
-    """Return the kind of container of a video by its first bytes; None if it is none.
-
-    Examples
-    --------
-    >>> container_of(b"YUV4MPEG2 W64 H48"), container_of(b"PNG")
-    ('y4m', None)
-    """
-    if start.startswith(b"\x1a\x45\xdf\xa3"):
-        return "matroska"
-    if start.startswith(b"RIFF") and start[8:12] == b"AVI ":
-        return "avi"
-    if start.startswith(b"YUV4MPEG2 "):
-        return "y4m"
-    return "mp4" if start[4:8] in (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip") else None
+def _marked(start: bytes) -> Format | None:
+    """Return the first format one of whose marks the beginning of a file has."""
+    for format in FORMATS.values():
+        if any(start.startswith(mark, at) for at, mark in format.marks):
+            return format
+    return None
 
 
 def video_ending(path: str | os.PathLike[str]) -> str:
     """Return the ending of what is written of a video that is read: its own container, or .mkv."""
     with open(path, "rb") as handle:
-        kind = container_of(handle.read(_START))
-    return _VIDEO_ENDINGS[kind or "matroska"]
+        start = handle.read(16)
+    if start.startswith(b"YUV4MPEG2 "):
+        return ".y4m"
+    return ".mkv" if start.startswith((b"\x1a\x45\xdf\xa3", b"RIFF")) else ".mp4"
 
 
 def is_video_name(path: str | os.PathLike[str]) -> bool:
     """Whether a name is that of a video that is written."""
-    return Path(path).suffix.lower() in VIDEO_SUFFIXES
+    return Path(path).suffix.lower() in FORMATS["VIDEO"].read_only
 
 
-def _kind_of_science(start: bytes) -> str | None:
-    """Return NIFTI or MRC, whose marks lie further inside."""
-    if start[344:348] == b"n+1\0" or start[4:8] == b"n+2\0":
-        return "NIFTI"
-    return "MRC" if start[208:211] == b"MAP" else None
-
-
-def _kind_not_read(start: bytes) -> str | None:
-    """Return the name of a format that is known and not read."""
-    if start.startswith((b"GIF87a", b"GIF89a")):
-        return "GIF"
-    if start[128:132] == b"DICM":
-        return "DICOM"
-    if start[344:348] == b"ni1\0" or start[4:8] == b"ni2\0":
-        return "PAIR"
-    return _IN_MP4.get(start[8:12]) if start[4:8] == b"ftyp" else None
-
-
-def _kind_of_gzip(handle: BinaryIO) -> str:
-    """Return NIFTI.GZ if that is what is packed; only the start is unpacked."""
+def _check_gzip(handle: BinaryIO) -> None:
+    """Refuse what is packed and no NIfTI; only the start is unpacked."""
     try:
         handle.seek(0)
         start = gzip.GzipFile(fileobj=handle).read(_START)
     except (OSError, EOFError, zlib.error) as error:
         raise FileError("is a damaged gzip file; copy it again") from error
-    if _kind_of_science(start) == "NIFTI":
-        return "NIFTI.GZ"
-    raise FileError("is packed by gzip and no NIfTI; unpack it first: gunzip -k FILE")
+    if not any(start.startswith(mark, at) for at, mark in FORMATS["NIFTI"].marks):
+        raise FileError("is packed by gzip and no NIfTI; unpack it first: gunzip -k FILE")
 
 
 def _kind_of_tiff(file: Path, handle: BinaryIO) -> str:
@@ -238,12 +280,12 @@ def _kind_of_tiff(file: Path, handle: BinaryIO) -> str:
 
 def is_raw_name(path: str | os.PathLike[str]) -> bool:
     """Whether a name is that of a camera's raw file other than DNG."""
-    return Path(path).suffix.lower() in _RAW_SUFFIXES
+    return Path(path).suffix.lower() in FORMATS["RAW"].read_only
 
 
 def has_known_ending(path: str | os.PathLike[str]) -> bool:
     """Whether a name ends like one of a format that is read."""
-    return _suffix(path).lower() in _SUFFIXES or is_raw_name(path)
+    return _suffix(path).lower() in _BY_SUFFIX or is_raw_name(path)
 
 
 def is_zarr(folder: Path) -> bool:
@@ -254,18 +296,14 @@ def is_zarr(folder: Path) -> bool:
 def format_of(path: str | os.PathLike[str]) -> str:
     """Return the format by the ending of a name."""
     suffix = _suffix(path)
-    format = _SUFFIXES.get(suffix.lower())
-    if format is None:
-        if is_raw_name(path):
-            raise FileError(f"cannot write {suffix!r}, which only cameras do; use .dng")
-        if is_video_name(path):
-            raise FileError(f"cannot write a picture to {suffix!r}; use .png or .tif")
-        if suffix.lower() in _NOT_WRITTEN:
-            raise FileError(f"cannot write {suffix!r}; use .jpg, or .png, which loses nothing")
-        raise FileError(
-            f"cannot write {suffix or 'a name without ending'!r}; use one of {', '.join(_SUFFIXES)}"
-        )
-    return format
+    format = _BY_SUFFIX.get(suffix.lower())
+    if format is not None:
+        return format.name
+    if suffix.lower() in _READ_ONLY:
+        raise FileError(_READ_ONLY[suffix.lower()].not_written.format(suffix))
+    raise FileError(
+        f"cannot write {suffix or 'a name without ending'!r}; use one of {', '.join(_BY_SUFFIX)}"
+    )
 
 
 def _suffix(path: str | os.PathLike[str]) -> str:
@@ -276,19 +314,20 @@ def _suffix(path: str | os.PathLike[str]) -> str:
 
 def ending_of(format: str) -> str:
     """Return the usual ending of a format, ``.png``."""
-    for suffix, name in _SUFFIXES.items():
-        if name == format:
-            return suffix
-    raise FileError(f"{format} cannot be written; use one of {', '.join(_SUFFIXES)}")
+    known = FORMATS.get(format)
+    if known is None or not known.suffixes:
+        raise FileError(f"{format} cannot be written; use one of {', '.join(_BY_SUFFIX)}")
+    return known.suffixes[0]
 
 
 def module_of(format: str) -> Any:
     """Import what reads and writes a format, when it is first needed."""
+    known = FORMATS[format]
     try:
-        return importlib.import_module(f".{_MODULES[format]}", __package__)
+        return importlib.import_module(f".{known.module}", __package__)
     except ModuleNotFoundError as error:
         library = (error.name or "").partition(".")[0]
-        if library not in _EXTRAS:
+        if known.needs is None or library != known.needs[0]:
             raise
-        extra = _EXTRAS[library]
-        raise FileError(f"{format} needs {library}; pip install 'symsmooth[{extra}]'") from error
+        text = f"{format} needs {library}; pip install 'symsmooth[{known.needs[1]}]'"
+        raise FileError(text) from error

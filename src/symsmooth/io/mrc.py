@@ -8,13 +8,15 @@ stack of pictures, 1 depth, 401 and above a stack of volumes.  Files that are na
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from mrcfile.dtypes import HEADER_DTYPE
 from mrcfile.utils import byte_order_from_machine_stamp, machine_stamp_from_byte_order
 
-from .base import Array, FileError, ImageFile, OpenFile, native
+from .base import FileError, OpenFile
+from .images import Array, Details, ImageFile, native
 from .limits import check_declared_size
 
 _MODES = {0: "i1", 1: "i2", 2: "f4", 6: "u2", 12: "f2"}
@@ -26,6 +28,14 @@ _IMOD_AT = 152
 _SIGNED = 1
 _VERSION = 20141  # of the format, with its labels and the mode of 16-bit floats
 _LABELS, _WIDTH = 10, 80
+
+
+@dataclass(frozen=True)
+class Stored:
+    """How pixels are stored: header and extended header, and their dtype."""
+
+    prefix: bytes
+    dtype: np.dtype[Any]
 
 
 def read(file: OpenFile) -> list[ImageFile]:
@@ -47,7 +57,7 @@ def read(file: OpenFile) -> list[ImageFile]:
     prefix = start + handle.read(more)
     stored = np.fromfile(handle, dtype, columns * rows * sections)
     shape, axes = _shape(header, (sections, rows, columns), file.path.suffix.lower() == ".mrcs")
-    details = {"prefix": prefix, "stored": dtype.str}
+    details = Details(own=Stored(prefix, dtype))
     return [ImageFile(native(stored.reshape(shape)), None, None, file.format, details, axes)]
 
 
@@ -91,17 +101,16 @@ def _shape(header: Any, shape: tuple[int, ...], is_stack: bool) -> tuple[tuple[i
     return shape, "ZYX"
 
 
-def check_supported(image: ImageFile, format: str) -> None:
+def check_supported(image: ImageFile) -> None:
     """Raise FileError if MRC cannot hold the image."""
-    if image.alpha is not None:
-        raise FileError("MRC holds no alpha channel; write to .png, .webp or .tif")
-    as_it_was = image.format == "MRC" and np.dtype(image.details["stored"]) == image.pixels.dtype
+    own = image.details.own
+    as_it_was = isinstance(own, Stored) and own.dtype == image.pixels.dtype
     if not as_it_was and _mode(image.pixels.dtype) is None:
         raise FileError(
             "MRC holds int8, int16, uint16, float16 and float32, "
             f"got {image.pixels.dtype}; write to .tif or .npy"
         )
-    if image.format != "MRC" and (image.channel_axis is not None or image.pixels.ndim > 3):
+    if not isinstance(own, Stored) and (image.channel_axis is not None or image.pixels.ndim > 3):
         raise FileError("MRC holds pictures, stacks and volumes without colour; write to .tif")
 
 
@@ -112,8 +121,9 @@ def _mode(dtype: np.dtype[Any]) -> int | None:
 def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:
     """Write header, extended header and pixels."""
     (image,) = images
-    if image.format == "MRC":
-        prefix, stored = image.details["prefix"], np.dtype(image.details["stored"])
+    own = image.details.own
+    if isinstance(own, Stored):
+        prefix, stored = own.prefix, own.dtype
         header = _parse(prefix[: HEADER_DTYPE.itemsize])
     else:
         prefix, header, stored = b"", _fresh(image), image.pixels.dtype

@@ -13,16 +13,17 @@ import io
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
 from nibabel.nifti1 import Nifti1Header
 from nibabel.nifti2 import Nifti2Header
 
-from .base import Array, FileError, ImageFile, OpenFile, native
+from .base import FileError, OpenFile
+from .images import Array, Details, ImageFile, native
 from .limits import DEFLATE, check_declared_size
 
-FORMATS = ("NIFTI", "NIFTI.GZ")
 _SIZES = {348: Nifti1Header, 540: Nifti2Header}  # bytes of a header, which are its first number
 _AFTER = 4  # bytes that say whether extensions follow a header
 _DTYPES = {
@@ -35,6 +36,16 @@ _OTHERS = {
 }
 _AXES = "QQQTZYX"  # the last ones; NIfTI counts them from behind
 _GZIP_LEVEL = 6
+
+
+@dataclass(frozen=True)
+class Stored:
+    """How voxels are stored: what lies before them, dtype, factor and summand; the dtype of pixels."""
+
+    prefix: bytes
+    dtype: np.dtype[Any]
+    scaling: tuple[float, float]
+    pixels: np.dtype[Any]
 
 
 def read(file: OpenFile) -> list[ImageFile]:
@@ -53,12 +64,7 @@ def read(file: OpenFile) -> list[ImageFile]:
         handle.read(1)  # at its end gzip compares the checksum
     scaling = _scaling(header)
     pixels = _physical(native(stored), *scaling)
-    details = {
-        "prefix": prefix,
-        "stored": dtype.str,
-        "scaling": scaling,
-        "pixels": pixels.dtype.str,
-    }
+    details = Details(own=Stored(prefix, dtype, scaling, pixels.dtype))
     return [ImageFile(pixels, None, None, format, details, _AXES[-len(shape) :])]
 
 
@@ -136,10 +142,9 @@ def _physical(stored: Array, slope: float, inter: float) -> Array:
     return values.astype(np.float32) if small else values
 
 
-def _as_stored(pixels: Array, details: Any) -> Array:
+def _as_stored(pixels: Array, own: Stored) -> Array:
     """Return values as the numbers the file stores."""
-    dtype = np.dtype(details["stored"])
-    slope, inter = details["scaling"]
+    dtype, (slope, inter) = own.dtype, own.scaling
     if (slope, inter) == (1.0, 0.0):
         return pixels.astype(dtype)
     values = (pixels.astype(np.float64) - inter) / slope
@@ -152,13 +157,9 @@ def _as_stored(pixels: Array, details: Any) -> Array:
     return np.where(top, limits.max, inside).astype(dtype)
 
 
-def check_supported(image: ImageFile, format: str) -> None:
+def check_supported(image: ImageFile) -> None:
     """Raise FileError if NIfTI cannot hold the image."""
-    if image.alpha is not None:
-        raise FileError("NIfTI holds no alpha channel; write to .png, .webp or .tif")
-    if np.dtype(image.pixels.dtype).str[1:] not in _DTYPES.values():
-        raise FileError(f"NIfTI holds no {image.pixels.dtype}; write to .tif or .npy")
-    if image.format not in FORMATS and image.channel_axis is not None:
+    if not isinstance(image.details.own, Stored) and image.channel_axis is not None:
         raise FileError("NIfTI holds no colours here; write to .tif or .npy")
     if image.pixels.ndim > len(_AXES):
         raise FileError(f"NIfTI holds 7 dimensions, got {image.pixels.ndim}; write to .npy")
@@ -173,20 +174,20 @@ def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str)
             place: Any = opened.enter_context(gzip.GzipFile("", "wb", **options))
         else:
             place = handle
-        prefix, stored = _coded(image) if image.format in FORMATS else _fresh(image)
+        own = image.details.own
+        prefix, stored = _coded(image, own) if isinstance(own, Stored) else _fresh(image)
         place.write(prefix)
         place.write(np.ascontiguousarray(stored).view(np.uint8).data)
 
 
-def _coded(image: ImageFile) -> tuple[bytes, Array]:
+def _coded(image: ImageFile, own: Stored) -> tuple[bytes, Array]:
     """Return what lies before the voxels, and these; with another data type the header says so."""
-    details = image.details
-    if image.pixels.dtype == np.dtype(details["pixels"]):
-        return details["prefix"], _as_stored(image.pixels, details)
-    _, header = _read_header(io.BytesIO(details["prefix"]))
+    if image.pixels.dtype == own.pixels:
+        return own.prefix, _as_stored(image.pixels, own)
+    _, header = _read_header(io.BytesIO(own.prefix))
     header.set_data_dtype(image.pixels.dtype)
     header["scl_slope"], header["scl_inter"] = 1.0, 0.0
-    rest = details["prefix"][len(header.binaryblock) :]
+    rest = own.prefix[len(header.binaryblock) :]
     return header.binaryblock + rest, image.pixels.astype(header.get_data_dtype())
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..noise import Noise
 from ..noise.saved import MAX_CHARACTERS, from_json, to_json
-from .base import FileError, atomic_write, one_line
+from .base import FileError, atomic_write, naming_errors, one_line
 
 ENDING = ".json"
 
@@ -80,22 +80,17 @@ def load_noise(path: str | os.PathLike[str]) -> Noise:
         If the file is missing or no noise model; the message is one line.
     """
     file = Path(path)
-    try:
+    with naming_errors(file):
         with open(file, "rb", opener=_without_waiting) as handle:
             if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
-                raise FileError(f"{file}: is no file")
+                raise FileError("is no file")
             content = handle.read(MAX_CHARACTERS + 1)
-        return from_json(content.decode("utf-8"))
-    except FileNotFoundError as error:
-        raise FileError(f"{file}: no such file") from error
-    except FileError:
-        raise
-    except UnicodeDecodeError as error:
-        raise FileError(f"{file}: is no noise model: it is no text") from error
-    except OSError as error:
-        raise FileError(f"{file}: cannot be read: {one_line(error)}") from error
-    except ValueError as error:
-        raise FileError(f"{file}: {error}") from error
+        try:
+            return from_json(content.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise FileError("is no noise model: it is no text") from error
+        except ValueError as error:
+            raise FileError(str(error)) from error
 
 
 def _without_waiting(name: str, flags: int) -> int:

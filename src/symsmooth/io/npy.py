@@ -7,14 +7,16 @@ users who know better say so (the command line has ``--channel-axis`` and ``--vo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any, BinaryIO
+from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
-from .base import Array, FileError, ImageFile, OpenFile, native
+from .base import FileError, OpenFile
+from .images import Array, ImageFile, guess_channel_axis, native, plain_axes
 from .limits import check_declared_size
+from .regions import Source, Target, open_part, reserve
 
 
 def read(file: OpenFile) -> list[ImageFile]:
@@ -50,34 +52,44 @@ def open_mapped(file: OpenFile, *, whole: bool = True) -> Array:
     return np.memmap(handle, dtype, "r", start, shape, "F" if by_columns else "C")
 
 
-def guess_channel_axis(shape: Sequence[int]) -> int | None:
-    """Return the last axis if it looks like colour, else None."""
-    return len(shape) - 1 if len(shape) in (3, 4) and shape[-1] == 3 else None
-
-
-def check_supported(image: ImageFile, format: str) -> None:
-    """Raise FileError if .npy cannot hold the image."""
-    if image.alpha is not None:
-        raise FileError(".npy holds no alpha channel; write to .png, .webp or .tif")
-
-
 def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:
     """Write the pixels; there is no place for a note."""
     (image,) = images
     np.lib.format.write_array(handle, image.pixels, allow_pickle=False)
 
 
-def make_empty(handle: BinaryIO, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
-    """Write a file of zeros, which take no time."""
+def open_source(file: OpenFile) -> Source:
+    """Return what reads an array box by box."""
+    pixels = open_mapped(file, whole=False)
+    if pixels.ndim < 2 or pixels.size == 0:
+        raise FileError(f"holds no picture: its shape is {pixels.shape}")
+    axes = plain_axes(pixels.ndim, guess_channel_axis(pixels.shape))
+    return Source(file.path.resolve(), "NPY", pixels, axes, file)
+
+
+def make_target(part: Path, source: Source) -> None:
+    """Make a file of zeros, which take no time, to be written box by box."""
     about = {
-        "descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": tuple(shape)
+        "descr": np.lib.format.dtype_to_descr(source.dtype), "fortran_order": False,
+        "shape": source.shape,
     }  # fmt: skip
-    np.lib.format.write_array_header_1_0(handle, about)
-    handle.truncate(handle.tell() + math.prod(shape) * dtype.itemsize)
+    with open(part, "xb") as handle:
+        np.lib.format.write_array_header_1_0(handle, about)
+        handle.truncate(handle.tell() + source.nbytes)
+        reserve(handle)
 
 
-def memory_map(handle: BinaryIO) -> Array:
-    """Open the pixels of a file of :func:`make_empty` where they are, to be written."""
-    np.lib.format.read_magic(handle)
-    shape, _, dtype = np.lib.format.read_array_header_1_0(handle)
-    return np.memmap(handle, dtype, "r+", handle.tell(), shape)
+def open_target(path: Path, part: Path, log: Path, resume: bool, source: Source) -> Target:
+    """Open the pixels of what was made where they are, to be written."""
+    with open_part(part) as handle:
+        np.lib.format.read_magic(handle)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(handle)
+        pixels = np.memmap(handle, dtype, "r+", handle.tell(), shape)
+    return NpyTarget(path, pixels, part, log, resume)
+
+
+class NpyTarget(Target):
+    """A .npy file, memory-mapped."""
+
+    def _complete(self, note: str) -> None:
+        self._pixels.flush()

@@ -7,11 +7,11 @@ denoised and written, and the palette stays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from .base import Array, ImageFile
+from .images import Array, ImageFile, Ramp
 
 _LUMINANCE = np.array([0.299, 0.587, 0.114])
 # Tables of ImageJ and Matplotlib that grow in brightness fall back by 0.5 and wind 2.4 times the way at
@@ -21,30 +21,6 @@ _MAX_WINDING = 4.0
 _MIN_COLOURS = 16  # drawings have fewer
 _MAX_COLOURS = 256  # of a ramp of 8 bits
 _SAMPLE = 20_000  # pixels that are looked at first
-
-
-@dataclass(frozen=True, eq=False)
-class Ramp:
-    """A palette whose numbers are intensities.
-
-    Attributes
-    ----------
-    colours : uint8 ndarray (n, 3)
-    first, last : int
-        The numbers that the picture has; between them the palette is known to be a ramp.
-    """
-
-    colours: Array
-    first: int
-    last: int
-
-    def hold(self, numbers: Array) -> Array:
-        """Return numbers between the first and the last."""
-        return np.clip(numbers, self.first, self.last).astype(numbers.dtype, copy=False)
-
-    def paint(self, numbers: Array) -> Array:
-        """Return the colours, in a last axis, that numbers stand for."""
-        return self.colours[self.hold(numbers)]
 
 
 def find_ramp(numbers: Array, colours: Array) -> Ramp | None:
@@ -107,17 +83,15 @@ def unpainted(image: ImageFile) -> ImageFile:
     ramp = find_ramp(grey, colours[order])
     if ramp is None or not (np.diff(colours[order].astype(int), axis=0) >= 0).all():
         return image
-    details = {**image.details, "ramp": ramp, "painted": axis}
+    details = replace(image.details, ramp=ramp, painted=axis)
     return replace(image, pixels=grey, channel_axis=None, axes="", details=details)
 
 
 def painted(image: ImageFile) -> ImageFile:
     """Return a picture with the colours that :func:`unpainted` took from it; others as they are."""
-    axis = image.details.get("painted")
+    axis = image.details.painted
     if axis is None or image.ramp is None:
         return image
     colours = np.moveaxis(image.ramp.paint(image.pixels), -1, axis)
-    details = {
-        name: value for name, value in image.details.items() if name not in ("ramp", "painted")
-    }
+    details = replace(image.details, ramp=None, painted=None)
     return replace(image, pixels=colours, channel_axis=axis, axes="", details=details)

@@ -1,40 +1,84 @@
-"""PNG, JPEG, BMP and WebP, by Pillow; ``_png`` and ``_jpeg`` do what it does not.
+"""PNG, JPEG, BMP and WebP: Pillow decodes; what it does not keep is read and written here.
 
 Read: palettes become RGB(A), but those that are a ramp stay, and 1-bit pictures become 8-bit grey; pixels
-are upright, as the EXIF orientation says.  Written: PNG, BMP and WebP without loss (WebP has no grey, so
-a grey picture comes back from it as RGB), JPEG as ``_jpeg`` says; with its EXIF a picture is turned back
-as it was stored.
+are upright, as the EXIF orientation says.  Written: PNG, BMP and WebP without loss (WebP has no grey, so a
+grey picture comes back from it as RGB); with its EXIF a picture is turned back as it was stored.
+
+PNG: Pillow cuts 16-bit colour to 8 bits, so it decodes such a file twice, for the high bytes and for the
+low ones.  We encode: all that is not pixels is copied from the file the picture came from, in its order,
+but what speaks of the old pixels (palette, transparent colour) is left out; a ramp is put back.
+
+JPEG is a list of segments, then the coded picture.  EXIF, XMP, colour profile, IPTC and comments are
+segments: they are copied byte for byte.  JPEG loses a little with every encoding: a picture that was not
+changed keeps its coded data, another is encoded at quality 95 without chroma subsampling.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import io
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 import numpy as np
 from PIL import Image
 
-from . import jpeg, png
-from .base import Array, FileError, ImageFile, OpenFile, native
+from .base import FileError, OpenFile
+from .formats import FORMATS
 from .ifd import exif_with_software
+from .images import Array, Details, ImageFile, Ramp, native
 from .limits import check_declared_size, check_scans
-from .palette import Ramp, find_ramp
+from .palette import find_ramp
 
-_LONGEST = {"JPEG": 65500, "WEBP": 16383}
-_WITH_ALPHA = ("PNG", "WEBP")
 _BEST_COMPRESSION = {"WEBP": 100_000}  # plain surfaces take next to nothing; others as deflate
-_WITH_PALETTE = ("PNG", "BMP")
-_WITH_EXIF = ("PNG", "JPEG", "WEBP")
 _ORIENTATION = 0x0112
 _UNTURN = {6: 8, 8: 6}  # the others undo themselves
+
+Chunk = tuple[bytes, bytes]  # of a PNG: kind, body
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_KINDS = {(1, False): 0, (3, False): 2, (1, True): 4, (3, True): 6}  # channels, alpha: colour type
+_PALETTE = 3  # the colour type of numbers
+_OF_OLD_PIXELS = {b"tRNS", b"hIST", b"PLTE", b"IDAT", b"IHDR", b"IEND"}
+_OF_OLD_KIND = {b"bKGD", b"sBIT"}  # true only while colour type and depth are the same
+_KNOWN = set(b"cHRM gAMA iCCP sRGB cICP mDCV cLLI pHYs sPLT tIME oFFs pCAL sCAL sTER".split())
+_MAX_METADATA = 2**27
+_BAND = 2**21  # bytes that are filtered at a time
+
+Segment = tuple[int, bytes]  # of a JPEG: marker, body
+_JFIF, _EXIF_XMP, _ADOBE, _COMMENT = 0xE0, 0xE1, 0xEE, 0xFE
+_EXIF = b"Exif\0\0"
+_ICC = b"ICC_PROFILE\0"
+_XMP = b"http://ns.adobe.com/xap/1.0/\0"
+_LONGEST = 65533  # bytes of a segment
+_SAVE: dict[str, Any] = {"quality": 95, "subsampling": 0}
+
+
+@dataclass(frozen=True)
+class PngParts:
+    """What a PNG holds beside its pixels: chunks before and after them; bit depth and colour type."""
+
+    before: Sequence[Chunk]
+    after: Sequence[Chunk]
+    kind: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class CodedJpeg:
+    """A JPEG as it was, and the fingerprint of what it decodes to."""
+
+    coded: bytes
+    decoded: bytes
 
 
 def read(file: OpenFile) -> list[ImageFile]:
     """Read one picture and split off its alpha channel."""
     handle, format = file.handle, file.format
     ramp: Ramp | None = None
-    depth, colour_type = png.header(handle) if format == "PNG" else (8, 2)
+    depth, colour_type = _png_header(handle) if format == "PNG" else (8, 2)
     coded = handle.read() if format == "JPEG" else b""
     check_scans(coded)
     handle.seek(0)
@@ -44,23 +88,23 @@ def read(file: OpenFile) -> list[ImageFile]:
                 raise FileError("is an animation; save its frames as files of their own")
             _check_size(opened, depth, file.size)
             if depth == 16 and colour_type != 0:
-                stored = png.read_deep(opened, handle, colour_type)
+                stored = _read_deep(opened, handle, colour_type)
                 split = _split_samples(stored, has_alpha=colour_type != 2)
             else:
                 opened.load()
                 ramp = _ramp(opened)
                 split = _split(_plain_mode(opened) if ramp is None else opened)
-            details = _metadata(opened) | {"bilevel": opened.mode == "1", "ramp": ramp}
-            details["from_palette"] = ramp is None and opened.mode in ("P", "PA")
+            details = replace(
+                _metadata(opened), bilevel=opened.mode == "1", ramp=ramp, inks=opened.mode == "CMYK",
+                from_palette=ramp is None and opened.mode in ("P", "PA"),
+            )  # fmt: skip
     except Image.DecompressionBombError as error:
         raise FileError("has more pixels than is safe to open; save it as TIFF") from error
     if format == "PNG":
-        details |= png.read_chunks(handle) | {"kind": (depth, colour_type)}
+        details = replace(details, own=PngParts(*_read_chunks(handle), (depth, colour_type)))
     elif format == "JPEG":
-        details |= {"coded": coded, "decoded": jpeg.fingerprint(split[0])}
-    pixels, alpha = (
-        None if part is None else _turned(part, details["orientation"]) for part in split
-    )
+        details = replace(details, own=CodedJpeg(coded, _fingerprint(split[0])))
+    pixels, alpha = (None if part is None else _turned(part, details.orientation) for part in split)
     assert pixels is not None
     return [ImageFile(pixels, 2 if pixels.ndim == 3 else None, alpha, format, details)]
 
@@ -82,22 +126,20 @@ def _ramp(opened: Image.Image) -> Ramp | None:
     return find_ramp(np.asarray(opened), colours)
 
 
-def _metadata(opened: Image.Image) -> dict[str, Any]:
+def _metadata(opened: Image.Image) -> Details:
     """Return EXIF, colour profile, XMP, resolution and orientation; a broken EXIF says nothing."""
     info = opened.info
-    exif = info.get("exif")
-    found = {
-        "exif": exif.removeprefix(b"Exif\0\0") if isinstance(exif, bytes) else None,
-        "icc": info.get("icc_profile"),
-        "xmp": info.get("xmp") if isinstance(info.get("xmp"), bytes) else None,
-        "dpi": info.get("dpi"),
-    }
+    exif, xmp = (info.get(name) for name in ("exif", "xmp"))
     orientation = 1
     with suppress(Exception):
         orientation = int(opened.getexif().get(_ORIENTATION, 1))
-    return {key: value for key, value in found.items() if value} | {
-        "orientation": orientation if orientation in range(1, 9) else 1
-    }
+    return Details(
+        exif=(exif.removeprefix(_EXIF) or None) if isinstance(exif, bytes) else None,
+        icc=info.get("icc_profile") or None,
+        xmp=(xmp or None) if isinstance(xmp, bytes) else None,
+        dpi=info.get("dpi") or None,
+        orientation=orientation if orientation in range(1, 9) else 1,
+    )
 
 
 def _turned(pixels: Array, orientation: int) -> Array:
@@ -143,51 +185,22 @@ def _plain_mode(picture: Image.Image) -> Image.Image:
     raise FileError(f"has pixels of the kind {picture.mode!r}; save it as grey or RGB")
 
 
-def check_supported(image: ImageFile, format: str) -> None:
-    """Raise FileError if the format cannot hold the image."""
-    if len(image.spatial) != 2:
-        raise FileError(f"{format} holds one 2-D picture, got shape {image.pixels.shape}; use .tif")
-    if image.n_channels not in (1, 3) and not (format == "JPEG" and image.is_cmyk):
-        raise FileError(f"{format} holds grey or RGB, got {image.n_channels} channels; use .tif")
-    if format == "PNG":
-        png.check_supported(image)
-    elif image.pixels.dtype != np.uint8:
-        kinds = {1: "grey", 3: "RGB"}
-        kind = f"{image.pixels.dtype} {kinds.get(image.n_channels, 'pixels')}"
-        raise FileError(f"{format} holds 8-bit pixels, got {kind}; {_advise(image)}")
-    if image.alpha is not None and format not in _WITH_ALPHA:
-        raise FileError(f"{format} holds no alpha channel; write to .png, .webp or .tif")
-    if max(image.spatial) > _LONGEST.get(format, 2**31 - 1):
-        height, width = image.spatial
-        raise FileError(
-            f"{format} holds at most {_LONGEST[format]} pixels a side, got {width}x{height}; "
-            "write to .png or .tif"
-        )
-
-
-def _advise(image: ImageFile) -> str:
-    """Say which formats keep these pixels."""
-    if image.pixels.dtype == np.uint16:
-        return "write to .png, .tif or .npy"
-    return "write to .tif or .npy"
-
-
 def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:
     """Write one picture, its alpha put back."""
     (image,) = images
     pixels = image.channels_last.reshape(*image.spatial, image.n_channels)
     if image.ramp is not None:
-        keeps = format in _WITH_PALETTE
+        keeps = FORMATS[format].palette
         pixels = image.ramp.hold(pixels) if keeps else image.ramp.paint(pixels[..., 0])
     if image.alpha is not None:
         pixels = np.dstack([pixels, image.alpha])
-    if format in _WITH_EXIF:
-        orientation = image.details.get("orientation", 1)
+    if FORMATS[format].exif:
+        orientation = image.details.orientation
         pixels = _turned(pixels, _UNTURN.get(orientation, orientation))
     if format == "PNG":
-        png.write(handle, pixels, image, note)
+        _write_png(handle, pixels, image, note)
     elif format == "JPEG":
-        jpeg.write(handle, pixels, image, note)
+        _write_jpeg(handle, pixels, image, note)
     else:
         _save(handle, pixels, image, format, note)
 
@@ -199,9 +212,283 @@ def _save(handle: BinaryIO, pixels: Array, image: ImageFile, format: str, note: 
     picture = Image.fromarray(np.ascontiguousarray(pixels[..., 0] if grey else pixels))
     if grey and image.ramp is not None:
         picture.putpalette(image.ramp.colours.tobytes())
-    extra: dict[str, Any] = {"dpi": details.get("dpi")}
+    extra: dict[str, Any] = {"dpi": details.dpi}
     if format == "WEBP":
         extra = {"lossless": True, "exact": True}
-        extra |= {"icc_profile": details.get("icc"), "xmp": details.get("xmp")}
-        extra["exif"] = exif_with_software(details.get("exif"), note)
+        extra |= {"icc_profile": details.icc, "xmp": details.xmp}
+        extra["exif"] = exif_with_software(details.exif, note)
     picture.save(handle, format=format, **{k: v for k, v in extra.items() if v})
+
+
+def _png_header(handle: BinaryIO) -> tuple[int, int]:
+    """Return the bit depth and the colour type."""
+    start = handle.read(26)
+    return (start[24], start[25]) if len(start) == 26 else (0, 0)
+
+
+def _read_chunks(handle: BinaryIO) -> tuple[list[Chunk], list[Chunk]]:
+    """Return what is not pixels: the chunks before the pixels and after them."""
+    before: list[Chunk] = []
+    after: list[Chunk] = []
+    place, total = before, 0
+    handle.seek(len(_SIGNATURE))
+    while len(start := handle.read(8)) == 8:
+        size, kind = struct.unpack(">I4s", start)
+        if kind == b"IDAT":
+            place = after
+        if kind in _OF_OLD_PIXELS:
+            handle.seek(size + 4, 1)
+            continue
+        total += size
+        if total > _MAX_METADATA:
+            raise FileError("has more metadata than is safe to open; save it as TIFF")
+        body = handle.read(size)
+        if len(body) == size and handle.read(4) == struct.pack(">I", zlib.crc32(kind + body)):
+            place.append((kind, body))
+    return before, after
+
+
+def _read_deep(opened: Image.Image, handle: BinaryIO, colour_type: int) -> Array:
+    """Return 16-bit colour or grey with alpha: (rows, columns, samples), uint16.
+
+    Raw modes that end in "16B" give the first byte of two, "16L" the second.  Grey with alpha has
+    four bytes a pixel: it is read as if they were RGBA in 8 bits.
+    """
+    if colour_type == 4:
+        return _load_as(opened, "RGBA", "RGBA").view(">u2").astype(np.uint16)
+    mode = "RGBA" if colour_type == 6 else "RGB"
+    tiles = list(opened.tile)  # type: ignore[attr-defined]
+    high = _load_as(opened, mode, f"{mode};16B", tiles).astype(np.uint16)
+    handle.seek(0)
+    with Image.open(handle, formats=["PNG"]) as again:
+        low = _load_as(again, mode, f"{mode};16L")
+    return high << 8 | low
+
+
+def _load_as(
+    opened: Image.Image, mode: str, raw: str, tiles: Sequence[tuple[object, ...]] = ()
+) -> Array:
+    """Decode a PNG as if its pixels were of another mode."""
+    opened._mode = mode
+    opened.tile = [(*tile[:3], raw) for tile in tiles or opened.tile]  # type: ignore[attr-defined]
+    opened.info.pop("transparency", None)
+    opened.load()
+    return np.array(opened)
+
+
+def _write_png(handle: BinaryIO, pixels: Array, image: ImageFile, note: str) -> None:
+    """Write pixels (rows, columns, samples) between the chunks of the file they came from."""
+    rows, columns, samples = pixels.shape
+    depth = 8 * pixels.dtype.itemsize
+    kind = _KINDS[samples - (image.alpha is not None), image.alpha is not None]
+    if image.ramp is not None:
+        kind = _PALETTE
+    before, after = _png_chunks(image, note, (depth, kind))
+    if image.ramp is not None:
+        before = _with_palette(before, image.ramp.colours)
+    handle.write(_SIGNATURE)
+    _put(handle, b"IHDR", struct.pack(">IIBBBBB", columns, rows, depth, kind, 0, 0, 0))
+    for chunk in before:
+        _put(handle, *chunk)
+    deflate = zlib.compressobj(6)
+    for band in _filtered(pixels):
+        if coded := deflate.compress(band.tobytes()):
+            _put(handle, b"IDAT", coded)
+    _put(handle, b"IDAT", deflate.flush())
+    for chunk in [*after, (b"IEND", b"")]:
+        _put(handle, *chunk)
+
+
+def _with_palette(chunks: list[Chunk], colours: Array) -> list[Chunk]:
+    """Put a palette among chunks: only a background colour comes after it."""
+    later = [chunk for chunk in chunks if chunk[0] == b"bKGD"]
+    return [*(c for c in chunks if c not in later), (b"PLTE", colours.tobytes()), *later]
+
+
+def _put(handle: BinaryIO, kind: bytes, body: bytes) -> None:
+    """Write one chunk."""
+    handle.write(struct.pack(">I", len(body)) + kind + body)
+    handle.write(struct.pack(">I", zlib.crc32(kind + body)))
+
+
+def _png_chunks(
+    image: ImageFile, note: str, kind_now: tuple[int, int]
+) -> tuple[list[Chunk], list[Chunk]]:
+    """Return the chunks before and after the pixels, with the note in EXIF or in a text."""
+    own = image.details.own
+    before, after, same_kind = _as_chunks(image.details), [], False
+    if isinstance(own, PngParts):
+        before, after, same_kind = list(own.before), list(own.after), own.kind == kind_now
+    kept = [
+        [(kind, body) for kind, body in chunks if _still_true(kind, same_kind)]
+        for chunks in (before, after)
+    ]
+    if note and not any(kind == b"eXIf" for chunks in kept for kind, _ in chunks):
+        kept[0] = _with_text(kept[0], note)
+    for chunks in kept:
+        for i, (kind, body) in enumerate(chunks):
+            if kind == b"eXIf":
+                chunks[i] = kind, exif_with_software(body, note) or body
+    return kept[0], kept[1]
+
+
+def _still_true(kind: bytes, same_kind: bool) -> bool:
+    """Whether a chunk holds for new pixels; unknown ones say so in the case of their last letter."""
+    if kind in _OF_OLD_KIND:
+        return same_kind
+    return kind not in _OF_OLD_PIXELS and (kind in _KNOWN or kind[3:].islower())
+
+
+def _with_text(chunks: list[Chunk], note: str) -> list[Chunk]:
+    """Add a note to the text "Software", the first of that name, or make one."""
+    added = note.encode("latin-1", "replace")
+    for i, (kind, body) in enumerate(chunks):
+        if kind == b"tEXt" and body.startswith(b"Software\0"):
+            if not body.endswith(added):
+                chunks[i] = kind, body + b"; " + added
+            return chunks
+    return [*chunks, (b"tEXt", b"Software\0" + added)]
+
+
+def _as_chunks(details: Details) -> list[Chunk]:
+    """Return what other formats know of a picture, as chunks."""
+    chunks = []
+    if details.icc:
+        chunks.append((b"iCCP", b"ICC profile\0\0" + zlib.compress(details.icc)))
+    if details.dpi:
+        across, down = (round(value / 0.0254) for value in details.dpi)
+        chunks.append((b"pHYs", struct.pack(">IIB", across, down, 1)))
+    if details.exif:
+        chunks.append((b"eXIf", details.exif))
+    if details.xmp:
+        chunks.append((b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + details.xmp))
+    return chunks
+
+
+def _filtered(pixels: Array) -> Iterator[Array]:
+    """Yield bands of rows, each row with the filter that leaves the smallest differences.
+
+    The filters are those of the PNG specification (section 9): a byte less its neighbour to the
+    left, above, their mean, or Paeth's choice of left, above and corner.
+    """
+    n_rows, columns, samples = pixels.shape
+    step = samples * pixels.dtype.itemsize  # bytes between neighbours
+    width = columns * step
+    above = np.zeros(width, np.uint8)
+    n_band = max(_BAND // width, 1)
+    for start in range(0, n_rows, n_band):
+        part = pixels[start : start + n_band]
+        stored = part.astype(part.dtype.newbyteorder(">"), order="C")
+        rows = stored.reshape(len(part), -1).view(np.uint8)
+        up = np.vstack([above[np.newaxis], rows[:-1]])
+        left, corner = _shifted(rows, step), _shifted(up, step)
+        mean = ((left.astype(np.uint16) + up) >> 1).astype(np.uint8)
+        tried = [rows, rows - left, rows - up, rows - mean, rows - _paeth(left, up, corner)]
+        costs = [np.abs(rest.view(np.int8).astype(np.int16)).sum(axis=1) for rest in tried]
+        best = np.argmin(costs, axis=0).astype(np.uint8)
+        chosen = np.choose(best[:, np.newaxis], tried)
+        yield np.hstack([best[:, np.newaxis], chosen])
+        above = rows[-1]
+
+
+def _shifted(rows: Array, step: int) -> Array:
+    """Return each byte's neighbour to the left; 0 before the first."""
+    out = np.zeros_like(rows)
+    out[:, step:] = rows[:, :-step]
+    return out
+
+
+def _paeth(left: Array, up: Array, corner: Array) -> Array:
+    """Return whichever of three neighbours is nearest to left + up - corner."""
+    a, b, c = (part.astype(np.int16) for part in (left, up, corner))
+    to_left, to_up, to_corner = np.abs(b - c), np.abs(a - c), np.abs(a + b - 2 * c)
+    is_left = (to_left <= to_up) & (to_left <= to_corner)
+    return np.where(is_left, left, np.where(to_up <= to_corner, up, corner))
+
+
+def _jpeg_segments(data: bytes) -> tuple[list[Segment], bytes]:
+    """Return the segments that say something about the picture, and all that follows them."""
+    segments, at = [], 2
+    while at + 4 <= len(data) and data[at] == 0xFF:
+        marker, size = data[at + 1], struct.unpack_from(">H", data, at + 2)[0]
+        if not (0xE0 <= marker <= 0xEF or marker == _COMMENT):
+            break
+        segments.append((marker, data[at + 4 : at + 2 + size]))
+        at += 2 + size
+    return segments, data[at:]
+
+
+def _write_jpeg(handle: BinaryIO, pixels: Array, image: ImageFile, note: str) -> None:
+    """Write a picture with the segments of the file it came from."""
+    own = image.details.own
+    if isinstance(own, CodedJpeg):
+        segments, rest = _jpeg_segments(own.coded)
+    else:
+        segments, rest = _as_segments(image.details), b""
+    if not isinstance(own, CodedJpeg) or _fingerprint(pixels) != own.decoded:
+        new, rest = _encode(pixels, image)
+        segments = _merge(new, segments)
+    handle.write(b"\xff\xd8")
+    for marker, body in _with_note(segments, note):
+        handle.write(struct.pack(">BBH", 0xFF, marker, len(body) + 2) + body)
+    handle.write(rest)
+
+
+def _fingerprint(pixels: Array) -> bytes:
+    """Return what tells pixels (rows, columns[, samples]) from others, so that none are decoded again."""
+    found = hashlib.blake2b(repr((pixels.shape[:2], pixels.dtype.str)).encode())
+    found.update(np.ascontiguousarray(pixels).data)
+    return found.digest()
+
+
+def _encode(pixels: Array, image: ImageFile) -> tuple[list[Segment], bytes]:
+    """Encode pixels (rows, columns, samples)."""
+    if image.is_cmyk:
+        size = pixels.shape[1], pixels.shape[0]
+        picture = Image.frombytes("CMYK", size, np.ascontiguousarray(pixels).tobytes())
+    else:
+        picture = Image.fromarray(
+            np.ascontiguousarray(pixels.squeeze(2) if pixels.shape[2] == 1 else pixels)
+        )
+    buffer = io.BytesIO()
+    extra = {"dpi": image.details.dpi} if image.details.dpi else {}
+    picture.save(buffer, format="JPEG", **_SAVE, **extra)
+    return _jpeg_segments(buffer.getvalue())
+
+
+def _merge(new: list[Segment], old: list[Segment]) -> list[Segment]:
+    """Return the encoder's own segments, then those of the file but what describes its coding."""
+    resolution = [s for s in old if s[0] == _JFIF and s[1].startswith(b"JFIF\0")]
+    kept = [s for s in old if s[0] not in (_JFIF, _ADOBE) and not s[1].startswith(b"MPF\0")]
+    own = [s for s in new if s[0] != _JFIF or not resolution]
+    has_jfif = any(s[0] == _JFIF for s in new)
+    return (resolution[:1] if has_jfif else []) + own + kept
+
+
+def _with_note(segments: list[Segment], note: str) -> list[Segment]:
+    """Put a note into EXIF, which is made if there is none; too much for a segment is left out."""
+    if not note:
+        return segments
+    at = next((i for i, (m, b) in enumerate(segments) if m == _EXIF_XMP and b[:6] == _EXIF), None)
+    old = None if at is None else segments[at][1][6:]
+    block = _EXIF + (exif_with_software(old, note) or b"")
+    if len(block) > _LONGEST:
+        return segments
+    if at is not None:
+        return [*segments[:at], (_EXIF_XMP, block), *segments[at + 1 :]]
+    first = 1 if segments and segments[0][0] == _JFIF else 0
+    return [*segments[:first], (_EXIF_XMP, block), *segments[first:]]
+
+
+def _as_segments(details: Details) -> list[Segment]:
+    """Return what other formats know of a picture, as segments."""
+    segments = []
+    for body, start in ((details.exif, _EXIF), (details.xmp, _XMP)):
+        if body and len(start) + len(body) <= _LONGEST:
+            segments.append((_EXIF_XMP, start + body))
+    icc = details.icc or b""
+    room = _LONGEST - len(_ICC) - 2
+    parts = [icc[i : i + room] for i in range(0, len(icc), room)]
+    for number, part in enumerate(parts, start=1):
+        segments.append((0xE2, _ICC + bytes([number, len(parts)]) + part))
+    return segments

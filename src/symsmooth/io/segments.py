@@ -19,9 +19,10 @@ from typing import Any, BinaryIO
 import numpy as np
 import tifffile
 
-from .base import Array, FileError
+from .base import FileError
 from .boxes import Box
 from .ifd import occupied
+from .images import Array
 
 Skeleton = tuple[int, list[tuple[int, bytes]]]  # size of the file; what is where between pixels
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from .base import FileError, ImageFile
+from .base import FileError
+from .images import ImageFile
 
 Third = Literal["auto", "none", "volume", "time"]
 

@@ -1,62 +1,97 @@
 """TIFF, by tifffile: pages and stacks, ImageJ's and OME's, any integer or float depth.
 
-Channels are what the file itself calls so: samples of a pixel (axis "S") or an axis "C".  An image
-goes back into the skeleton of the file it came from (``segments``), so that every tag stays as it
-was; only what that cannot be done for (palettes, bits, JPEG inside, other formats) is written anew.
+What a file says of itself is checked before any pixel is decoded.  Channels are what the file itself calls
+so: samples of a pixel (axis "S") or an axis "C".  An image goes back into the skeleton of the file it came
+from (``segments``), so that every tag stays as it was; only what that cannot be done for (palettes, bits,
+JPEG inside, other formats) is written anew.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import logging
+import lzma
+import math
+import os
 import struct
-from collections.abc import Sequence
-from contextlib import suppress
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, BinaryIO
+from xml.etree import ElementTree
 
 import numpy as np
 import tifffile
 
-from .base import Array, FileError, ImageFile, OpenFile, channels_of, native
-from .ifd import add_software
-from .palette import Ramp, find_ramp
-from .pyramid import build, how_reduced
+from .base import FileError, OpenFile
+from .boxes import Box, How, build, how_reduced
+from .ifd import add_software, check_directories
+from .images import Array, Details, ImageFile, Ramp, channels_of, native
+from .limits import check_declared_size, check_scans, check_stream
+from .palette import find_ramp
+from .regions import Source, Target, append_line, box_key, lines_of, open_part, reserve
 from .segments import (
     Segments,
+    Skeleton,
     can_rewrite,
+    count_segments,
+    gaps,
     put_skeleton,
+    segment_bytes,
     take_skeleton,
 )
-from .tiff_checks import JPEG, PLANAR, checked_series, open_tiff, tiff_of, whole_series
 
 logging.getLogger("tifffile").addHandler(logging.NullHandler())  # its complaints become errors
 
 _UNASSOCIATED = 2  # ExtraSamples: alpha that colour was not multiplied with
 _ALPHA = (1, _UNASSOCIATED)
 _PHOTOMETRIC = {0: "miniswhite", 1: "minisblack", 2: "rgb", 3: "palette", 5: "separated", 6: "rgb"}
-_TEXTS = (
-    269,
-    271,
-    272,
-    285,
-    306,
-    315,
-    316,
-    33432,
-)  # tags that are plain text, kept when written anew
+# Tags that are plain text, kept when a file is written anew.
+_TEXTS = (269, 271, 272, 285, 306, 315, 316, 33432)
 _INCH, _CENTIMETRE = 2, 3
+_COPIED = 2**24  # bytes of a skeleton that are copied at a time
+_JPEG = (6, 7)  # its two compression tags
+_PLANAR = {1: "contig", 2: "separate"}  # samples of a pixel together, or planes of them
+_FEW_PLANES, _PLANES_A_PAGE = 1000, 100
+_SPARE = 2**16  # bytes that a segment may be longer than its pixels
+_OF_PLANES = ("PlaneCount", "NumPlanes", "IFD", "SamplesPerPixel")
+_HAS_CODECS = importlib.util.find_spec("imagecodecs") is not None  # its decoders know a limit
+_UNPACKERS: dict[int, Any] = {
+    8: zlib.decompressobj, 32946: zlib.decompressobj, 34925: lzma.LZMADecompressor,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the samples of an image are stored."""
+
+    axes: str
+    photometric: str
+    planarconfig: str | None  # "contig" or "separate" where pixels have samples
+    extrasamples: tuple[int, ...]
+    inverted: bool = False  # white was 0
+    pyramid: How = "mean"  # how the smaller copies were made
+    texts: Mapping[int, str] = field(default_factory=dict)  # by their tags
+    skeleton: Skeleton | None = (
+        None  # of the first image: all of the file but pixels, if that can be
+    )
 
 
 def read(file: OpenFile) -> list[ImageFile]:
     """Read the images and stacks in the file."""
     found = checked_series(tiff_of(file))
-    images = [_read_series(series, file) for series in found]
+    first, *others = [_read_series(series, file) for series in found]
     levels = [level for series in found for level in series.levels]
-    skeleton = None
-    if all(image.details["as_stored"] for image in images) and all(map(can_rewrite, levels)):
+    details = [image.details for image in (first, *others)]
+    as_stored = not any(each.bilevel or each.from_palette for each in details)
+    if as_stored and all(map(can_rewrite, levels)):
         skeleton = take_skeleton(file.handle, levels, file.size)
-    images[0].details["skeleton"] = skeleton  # type: ignore[index]
-    return images
+        own = replace(first.details.own, skeleton=skeleton)
+        first = replace(first, details=replace(first.details, own=own))
+    return [first, *others]
 
 
 def _read_series(series: Any, file: OpenFile) -> ImageFile:
@@ -71,28 +106,34 @@ def _read_series(series: Any, file: OpenFile) -> ImageFile:
         ramp = find_ramp(pixels, colours)
         if ramp is None:
             pixels, axes, photometric = colours[pixels], axes + "S", "rgb"
-    as_stored = not bilevel and (ramp is not None or not from_palette)
     if bilevel and pixels.dtype == bool:
         pixels = pixels.astype(np.uint8) * np.uint8(255)
     inverted = photometric == "miniswhite" and pixels.dtype.kind == "u"
     if inverted:
         pixels, photometric = ~pixels, "minisblack"  # max - value: white is high everywhere
-    details = {
-        "axes": axes,
-        "photometric": photometric,
-        "planarconfig": PLANAR[int(page.planarconfig)] if "S" in axes else None,
-        "extrasamples": tuple(int(kind) for kind in page.extrasamples),
-        "as_stored": as_stored,
-        "bilevel": bilevel,
-        "ramp": ramp,
-        "from_palette": from_palette and ramp is None,
-        "inverted": inverted,
-        "pyramid": pyramid(series),
-    }
-    return _split(native(pixels), details | _metadata(page), file.format)
+    layout = Layout(
+        axes,
+        photometric,
+        _PLANAR[int(page.planarconfig)] if "S" in axes else None,
+        tuple(int(kind) for kind in page.extrasamples),
+        inverted,
+        pyramid(series),
+        _texts(page),
+    )
+    details = Details(
+        icc=bytes(page.iccprofile) if page.iccprofile else None,
+        xmp=_xmp(page),
+        dpi=_resolution(page),
+        inks=photometric == "separated",
+        bilevel=bilevel,
+        ramp=ramp,
+        from_palette=from_palette and ramp is None,
+        own=layout,
+    )
+    return _split(native(pixels), layout, details, file.format)
 
 
-def pyramid(series: Any) -> str:
+def pyramid(series: Any) -> How:
     """Tell how the smaller copies were made, if there are any."""
     if len(series.levels) < 2:
         return "mean"
@@ -101,27 +142,34 @@ def pyramid(series: Any) -> str:
     return how_reduced(full, small)
 
 
-def _metadata(page: Any) -> dict[str, Any]:
-    """Return what other formats can hold too, and the texts to keep when a file is written anew."""
-    found: dict[str, Any] = {"texts": {}}
-    if page.iccprofile:
-        found["icc"] = bytes(page.iccprofile)
-    if 700 in page.tags and isinstance(page.tags[700].value, bytes):
-        found["xmp"] = page.tags[700].value
+def _xmp(page: Any) -> bytes | None:
+    value = page.tags[700].value if 700 in page.tags else None
+    return value if isinstance(value, bytes) else None
+
+
+def _resolution(page: Any) -> tuple[float, float] | None:
+    """Return the resolution in dots per inch, if it is said."""
     unit = {_INCH: 1.0, _CENTIMETRE: 2.54}.get(int(page.resolutionunit or 0))
     with suppress(Exception):
         if unit and 282 in page.tags:
             across, down = (page.tags[tag].value for tag in (282, 283))
-            found["dpi"] = (unit * across[0] / across[1], unit * down[0] / down[1])
-    for code in _TEXTS:
-        if code in page.tags and isinstance(page.tags[code].value, str):
-            found["texts"][code] = page.tags[code].value
+            return unit * across[0] / across[1], unit * down[0] / down[1]
+    return None
+
+
+def _texts(page: Any) -> dict[int, str]:
+    """Return texts by their tags."""
+    found = {
+        code: page.tags[code].value
+        for code in _TEXTS
+        if code in page.tags and isinstance(page.tags[code].value, str)
+    }
     if page.description and not (page.is_shaped or page.is_imagej or page.is_ome):
-        found["texts"][270] = page.description  # the others would speak of the old layout
+        found[270] = page.description  # the others would speak of the old layout
     return found
 
 
-def name_of(value: Any) -> str:
+def _name_of(value: Any) -> str:
     """Return the name of what a tag says, or its number if it has none."""
     return str(getattr(value, "name", value))
 
@@ -129,8 +177,8 @@ def name_of(value: Any) -> str:
 def _photometric(page: Any) -> str:
     """Return what the pixels mean; a JPEG inside is decoded to RGB from whatever it was."""
     stored = int(page.photometric)
-    if stored not in _PHOTOMETRIC or (stored == 6 and int(page.compression) not in JPEG):
-        raise FileError(f"has {name_of(page.photometric)} pixels; save it as grey or RGB")
+    if stored not in _PHOTOMETRIC or (stored == 6 and int(page.compression) not in _JPEG):
+        raise FileError(f"has {_name_of(page.photometric)} pixels; save it as grey or RGB")
     if stored == 2 and page.samplesperpixel > 4:
         raise FileError(f"has RGB and {page.samplesperpixel - 3} more samples a pixel; save 3 or 4")
     return _PHOTOMETRIC[stored]
@@ -145,7 +193,7 @@ def _decode(series: Any, file: OpenFile) -> Array:
             raise
         pixels = _decode_with_pillow(series, file)
         if pixels is None:
-            name = name_of(series.keyframe.compression)
+            name = _name_of(series.keyframe.compression)
             raise FileError(
                 f"is compressed with {name}; pip install imagecodecs, or save it uncompressed"
             ) from error
@@ -178,15 +226,14 @@ def _palette(numbers: Array, page: Any) -> Array:
     return np.ascontiguousarray((page.colormap >> 8).astype(np.uint8).T)  # 16-bit in the file
 
 
-def _split(pixels: Array, details: dict[str, Any], format: str) -> ImageFile:
+def _split(pixels: Array, layout: Layout, details: Details, format: str) -> ImageFile:
     """Find the channel axis and take alpha off."""
-    axes = details["axes"]
+    axes, extra = layout.axes, layout.extrasamples
     if "S" not in axes:
         return ImageFile(pixels, channels_of(axes), None, format, details, axes)
     axis = axes.index("S")
     n_samples = pixels.shape[axis]
-    extra = details["extrasamples"]
-    is_rgb = details["photometric"] == "rgb"
+    is_rgb = layout.photometric == "rgb"
     if not (is_rgb and n_samples == 4) and not (len(extra) == 1 and extra[0] in _ALPHA):
         return ImageFile(pixels, axis, None, format, details, axes)
     alpha = np.take(pixels, -1, axis)
@@ -197,10 +244,8 @@ def _split(pixels: Array, details: dict[str, Any], format: str) -> ImageFile:
     return ImageFile(colour, axis, alpha, format, details, axes)
 
 
-def check_supported(image: ImageFile, format: str) -> None:
+def check_supported(image: ImageFile) -> None:
     """Raise FileError if TIFF cannot hold the image."""
-    if image.pixels.dtype.kind not in "uif" or image.pixels.dtype.itemsize > 8:
-        raise FileError(f"TIFF holds integers and floats up to 64 bits, got {image.pixels.dtype}")
     if image.pixels.ndim < 2:
         raise FileError(f"TIFF holds pictures and stacks, got shape {image.pixels.shape}")
 
@@ -221,23 +266,25 @@ def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str)
 
 def _rewrite(handle: BinaryIO, images: Sequence[ImageFile]) -> bool:
     """Put pixels into the skeleton of the file they came from; return whether that could be done."""
-    skeleton = images[0].details.get("skeleton")
-    if skeleton is None:
+    layouts = [image.details.own for image in images]
+    if not isinstance(layouts[0], Layout) or layouts[0].skeleton is None:
         return False
-    put_skeleton(handle, skeleton)
+    put_skeleton(handle, layouts[0].skeleton)
     with open_tiff(handle) as tiff:
-        for series, image in zip(whole_series(tiff), images, strict=True):
+        for series, image, layout in zip(whole_series(tiff), images, layouts, strict=True):
+            if series.dtype.newbyteorder("=") != image.pixels.dtype:
+                return False
             pixels: Any = _with_alpha(image)
             if image.ramp is not None:
                 pixels = image.ramp.hold(pixels)
-            if image.details["inverted"]:
+            if layout.inverted:
                 pixels = ~pixels
             for level in series.levels:
                 segments = Segments(level, handle, blank=True)
                 if level is series:
                     segments[tuple(slice(0, n) for n in level.shape)] = pixels
                 else:
-                    build(pixels, segments, image.details["pyramid"])
+                    build(pixels, segments, layout.pyramid)
                 try:
                     segments.finish()
                 except struct.error:  # a table of 16-bit lengths, or beyond 4 GB
@@ -250,7 +297,7 @@ def _with_alpha(image: ImageFile) -> Array:
     """Return the samples of a TIFF image, alpha among them."""
     if image.alpha is None:
         return image.pixels
-    axes = _layout(image)["axes"]
+    axes = _layout(image).axes
     axis = axes.index("S")
     colour = image.pixels
     if colour.ndim < len(axes):
@@ -261,11 +308,13 @@ def _with_alpha(image: ImageFile) -> Array:
 def _write_anew(writer: tifffile.TiffWriter, image: ImageFile) -> None:
     """Write one image in the layout it came in or else a plain one."""
     layout, details = _layout(image), image.details
-    across, down = details.get("dpi") or (None, None)
-    texts = details.get("texts", {})
-    extra = [(code, 2, len(text) + 1, text, True) for code, text in texts.items()]
-    if details.get("xmp"):
-        extra.append((700, 1, len(details["xmp"]), details["xmp"], True))
+    across, down = details.dpi or (None, None)
+    texts = layout.texts
+    extra: list[tuple[Any, ...]] = [
+        (code, 2, len(text) + 1, text, True) for code, text in texts.items()
+    ]
+    if details.xmp:
+        extra.append((700, 1, len(details.xmp), details.xmp, True))
     pixels = np.ascontiguousarray(_with_alpha(image))
     colours = None
     if image.ramp is not None:
@@ -275,14 +324,14 @@ def _write_anew(writer: tifffile.TiffWriter, image: ImageFile) -> None:
     writer.write(
         pixels > 127 if as_bits else pixels,
         compression="zlib" if as_bits else None,
-        photometric="palette" if image.ramp is not None else layout["photometric"],
+        photometric="palette" if image.ramp is not None else layout.photometric,
         colormap=colours,
-        planarconfig=layout["planarconfig"],
-        extrasamples=layout["extrasamples"] or None,
-        metadata={"axes": layout["axes"]} if 270 not in texts else None,
+        planarconfig=layout.planarconfig,
+        extrasamples=layout.extrasamples or None,
+        metadata={"axes": layout.axes} if 270 not in texts else None,
         resolution=(across, down) if across else None,
         resolutionunit=_INCH if across else None,
-        iccprofile=details.get("icc"),
+        iccprofile=details.icc,
         software=False,
         extratags=[tag for tag in extra if tag[0] not in (270, 306)],
         description=texts.get(270),
@@ -298,31 +347,27 @@ def _colour_map(ramp: Ramp, numbers: Array) -> Array:
     return np.ascontiguousarray(colours.T)
 
 
-def _layout(image: ImageFile) -> dict[str, Any]:
+def _layout(image: ImageFile) -> Layout:
     """Return how samples are stored: as they came from a TIFF, else plainly.
 
     RGB (or a JPEG's CMYK) at the end are samples of a pixel; other channels are an axis "C".
     """
-    if image.format == "TIFF":
-        return dict(image.details)
+    if isinstance(image.details.own, Layout):
+        return image.details.own
     axes, photometric = image.axes.replace("S", "C"), "minisblack"
     if axes.endswith("C") and (image.n_channels == 3 or image.is_cmyk):
         photometric = "separated" if image.is_cmyk else "rgb"
         axes = axes[:-1] + "S"
     if image.alpha is not None and "S" not in axes:
         axes = axes.replace("C", "") + "S"
-    return {
-        "axes": axes,
-        "photometric": photometric,
-        "planarconfig": "contig" if "S" in axes else None,
-        "extrasamples": () if image.alpha is None else (_UNASSOCIATED,),
-    }
+    extra = () if image.alpha is None else (_UNASSOCIATED,)
+    return Layout(axes, photometric, "contig" if "S" in axes else None, extra)
 
 
 def empty(handle: BinaryIO | io.BytesIO, shape: Sequence[int], dtype: Any, axes: str) -> None:
     """Write a tiled file of zeros, uncompressed, to be filled piece by piece."""
     probe = ImageFile(
-        np.broadcast_to(np.zeros((), dtype), shape), channels_of(axes), None, "", {}, axes
+        np.broadcast_to(np.zeros((), dtype), shape), channels_of(axes), None, "", axes=axes
     )
     layout = _layout(probe)
     tifffile.imwrite(
@@ -330,10 +375,208 @@ def empty(handle: BinaryIO | io.BytesIO, shape: Sequence[int], dtype: Any, axes:
         shape=tuple(shape),
         dtype=dtype,
         tile=(256, 256),
-        photometric=layout["photometric"],
-        planarconfig=layout["planarconfig"],
-        metadata={"axes": layout["axes"]},
+        photometric=layout.photometric,
+        planarconfig=layout.planarconfig,
+        metadata={"axes": layout.axes},
         bigtiff=probe.pixels.nbytes > 2**32 - 2**26,
         ome=False,
         imagej=False,
     )
+
+
+def tiff_of(file: OpenFile) -> tifffile.TiffFile:
+    """Return what tifffile makes of an open file; it is made once."""
+    if file.parsed is None:
+        file.parsed = open_tiff(file.handle)
+    parsed: tifffile.TiffFile = file.parsed
+    return parsed
+
+
+def open_tiff(handle: BinaryIO) -> tifffile.TiffFile:
+    """Open a file whose directories come to an end, without any other file that it may name."""
+    n_pages = check_directories(handle)
+    handle.seek(0)
+    alone: Any = {"_multifile": False, "is_mmstack": False, "is_ndtiff": False}
+    tiff = tifffile.TiffFile(handle, **alone)
+    try:
+        _check_ome(tiff, n_pages)
+    except BaseException:
+        tiff.close()
+        raise
+    return tiff
+
+
+def _check_ome(tiff: tifffile.TiffFile, n_pages: int) -> None:
+    """Refuse OME metadata that speak of other files, or of more planes than there can be."""
+    if not tiff.is_ome:
+        return
+    try:
+        elements = list(ElementTree.fromstring(tiff.ome_metadata or "").iter())
+    except ElementTree.ParseError:
+        return  # nor can tifffile, which takes the pages as they are
+    files = {e.attrib["FileName"] for e in elements if "FileName" in e.attrib}
+    planes = max((_claimed_planes(element.attrib) for element in elements), default=0)
+    if len(files) < 2 and planes > max(_FEW_PLANES, _PLANES_A_PAGE * n_pages):
+        raise FileError(f"claims {planes} planes and has {n_pages} pages: damaged")
+    if len(files) > 1 or (files and tiff.series[0].kind != "ome"):
+        raise FileError("is one of several files of an image; save the image as one file")
+
+
+def _claimed_planes(attributes: Mapping[str, str]) -> int:
+    """Return how many planes an element of OME-XML speaks of."""
+    sizes = [int(attributes.get(f"Size{axis}", 1)) for axis in "CZT"]
+    named = [int(attributes.get(name, 0)) for name in _OF_PLANES]
+    return max(math.prod(sizes), *named)
+
+
+def checked_series(tiff: tifffile.TiffFile, *, whole: bool = True) -> list[Any]:
+    """Return the images of a file, all of whose claims are possible."""
+    found = whole_series(tiff)
+    levels = [level for series in found for level in series.levels]
+    check_levels(levels, tiff.filehandle, whole=whole)
+    return found
+
+
+def check_levels(levels: Sequence[Any], handle: Any, *, whole: bool = True) -> None:
+    """Refuse images of a file whose claims are not possible."""
+    size = handle.size
+    for level in levels:
+        if int(level.keyframe.planarconfig) not in _PLANAR:
+            raise FileError("says nothing known of how its samples are stored: damaged")
+        check_declared_size(level.nbytes, size, piece=segment_bytes(level.keyframe), whole=False)
+        _check_pages(level, size)
+    check_declared_size(sum(level.nbytes for level in levels), size, whole=whole)
+    for level in levels:
+        _check_segments(level, handle)
+
+
+def whole_series(tiff: tifffile.TiffFile) -> list[Any]:
+    """Return the images, leaving out thumbnails; what is spread over files is an error."""
+    whole = [series for series in tiff.series if series.size and not series.keyframe.is_reduced]
+    if not whole:
+        raise FileError("holds no image")
+    for series in whole:
+        if any(page is not None and page.parent is not tiff for page in series.pages):
+            raise FileError("is one of several files of an image; save the image as one file")
+    return whole
+
+
+def _check_pages(level: Any, file_size: int) -> None:
+    """Refuse a file that ends before its pixels do."""
+    if level.dataoffset is not None and level.dataoffset + level.nbytes > file_size:
+        raise FileError("is truncated: it ends before its pixels do")
+    n_segments = count_segments(level.keyframe)
+    for page in level.pages:
+        if page is None:
+            raise FileError("lacks some of its pages")
+        if level.dataoffset is None and len(page.dataoffsets) < n_segments:
+            raise FileError("lacks some of the places of its pixels: damaged")
+        for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
+            if start + count > file_size:
+                raise FileError("is truncated: it ends before its pixels do")
+
+
+def _check_segments(level: Any, handle: Any) -> None:
+    """Refuse segments that their decoder would paint over and over, or unpack without end."""
+    compression = int(level.keyframe.compression)
+    unpacker = None if _HAS_CODECS else _UNPACKERS.get(compression)
+    if unpacker is None and compression not in _JPEG:
+        return
+    limit = 2 * segment_bytes(level.keyframe) + _SPARE
+    for page in level.pages:
+        for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
+            handle.seek(start)
+            data = handle.read(count)
+            if unpacker is None:
+                check_scans(data)
+            else:
+                check_stream(unpacker, data, limit)
+
+
+def open_source(file: OpenFile) -> Source:
+    """Return what reads the one image of a file box by box."""
+    found = checked_series(tiff_of(file), whole=False)
+    if len(found) > 1:
+        raise FileError(f"holds {len(found)} images; save each as a file of its own")
+    series = found[0]
+    page = series.keyframe
+    if page.photometric not in (1, 2, 5) or page.dtype.kind not in "uif":
+        raise FileError(f"has {_name_of(page.photometric)} pixels; save it as grey or RGB")
+    extra = tuple(int(kind) for kind in page.extrasamples)
+    has_alpha = "S" in series.axes and len(extra) == 1 and extra[0] in _ALPHA
+    pixels = Segments(series, file.handle)
+    return Source(file.path.resolve(), "TIFF", pixels, series.axes, file, has_alpha, series)
+
+
+def make_target(part: Path, source: Source) -> None:
+    """Make a file to be written box by box: a copy of the source's skeleton, or a plain tiled one."""
+    series = source.own if source.format == "TIFF" else None
+    between = None
+    if series is not None and all(map(can_rewrite, series.levels)):
+        with open(source.path, "rb") as original:
+            between = gaps(series.levels, original, source.path.stat().st_size)
+    with open(part, "xb") as handle:
+        if between is None:
+            empty(handle, source.shape, source.dtype, source.axes)
+        else:
+            with open(source.path, "rb") as original:
+                handle.truncate(source.path.stat().st_size)
+                for start, end in between:
+                    original.seek(start)
+                    handle.seek(start)
+                    while start < end:
+                        start += handle.write(original.read(min(end - start, _COPIED)))
+        reserve(handle)
+
+
+def open_target(path: Path, part: Path, log: Path, resume: bool, source: Source) -> Target:
+    """Open what was made to write boxes into it."""
+    how = pyramid(source.own) if source.format == "TIFF" else "mean"
+    target = TiffTarget(path, part, log, resume, how)
+    if (target.shape, target.dtype) != (source.shape, source.dtype):
+        target.close()
+        raise FileError("the input stores pixels in the place of its metadata: damaged")
+    return target
+
+
+class TiffTarget(Target):
+    """A TIFF: a copy of the source's skeleton, or a plain tiled file, with segments written into it."""
+
+    def __init__(self, path: Path, part: Path, log: Path, resume: bool, how: How) -> None:
+        with ExitStack() as opened:
+            self._handle = opened.enter_context(open_part(part))
+            self._tiff = opened.enter_context(open_tiff(self._handle))
+            self._series, self._how = whole_series(self._tiff)[0], how
+            segments = Segments(self._series, self._handle, blank=True)
+            for line in lines_of(log):
+                segments.moved |= {(p, i): (at, n) for p, i, at, n in line.get("moved", [])}
+            self._logged = set(segments.moved.items())
+            super().__init__(path, segments, part, log, resume)
+            opened.pop_all()  # closed when finished or abandoned
+
+    def _keep_log(self, box: Box) -> None:
+        """Say where segments went before saying that the box is done."""
+        with self._pixels._lock:
+            self._handle.flush()
+            now = set(self._pixels.moved.items())
+            moved = [[*key, *place] for key, place in sorted(now - self._logged)]
+            self._logged = now
+            append_line(self._log, {"moved": moved, "box": box_key(box)})
+
+    def _complete(self, note: str) -> None:
+        self._pixels.finish()
+        above = self._pixels
+        for level in self._series.levels[1:]:
+            segments = Segments(level, self._handle, blank=True)
+            build(above, segments, self._how)
+            segments.finish()
+            above = segments
+        if note:
+            add_software(self._handle, note)
+        self._handle.flush()
+        os.fsync(self._handle.fileno())
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self._tiff.close()
+        self._handle.close()

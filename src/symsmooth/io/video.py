@@ -19,14 +19,17 @@ from typing import Any, BinaryIO
 import av
 import numpy as np
 
-from .base import Array, FileError, ImageFile, OpenFile, one_line
-from .formats import VIDEO_SUFFIXES, container_of
+from .base import FileError, OpenFile, one_line
+from .images import Array, ImageFile
 from .limits import check_declared_size
 from .video_pixels import Pixels, pixels_of
 
 # Constant quality (CRF) of the encoders.  At 12 coding costs 0.2 to 0.3 dB of a clip denoised at sigma 20,
 # and 1.1 to 1.6 dB at sigma 5, where there are 44 dB; at 16 twice as much, for two thirds of the bytes.
 QUALITY = 12
+_CONTAINERS = {
+    ".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska", ".y4m": "yuv4mpegpipe"
+}  # that are written, by the ending of a name  # fmt: skip
 _DEMUXERS = {
     "mp4": "mov,mp4,m4a,3gp,3g2,mj2",
     "matroska": "matroska,webm",
@@ -84,9 +87,7 @@ class Video:
 
     def __init__(self, file: OpenFile) -> None:
         file.handle.seek(0)
-        kind = container_of(file.handle.read(16))
-        if kind is None:
-            raise FileError("is no MP4, MOV, MKV, WebM, AVI or Y4M")
+        kind = _container_of(file.handle.read(16))
         self._kind, self._handle, self._size = kind, file.handle, file.size
         self._container: Any = None
         self._open()
@@ -294,6 +295,12 @@ class Video:
             self._container = None
 
 
+def _container_of(start: bytes) -> str:
+    """Return the kind of container of a video by its first bytes."""
+    kinds = {b"\x1a\x45\xdf\xa3": "matroska", b"RIFF": "avi", b"YUV4": "y4m"}
+    return kinds.get(start[:4], "mp4")
+
+
 def _words(error: BaseException) -> str:
     """Return what FFmpeg says, without its numbers and the name of our handle."""
     return str(getattr(error, "strerror", None) or one_line(error)).lower()
@@ -396,7 +403,7 @@ class VideoWriter:
         self, handle: BinaryIO, name: Path, video: Video, lossless: bool, note: str
     ) -> None:
         self._video = video
-        container = VIDEO_SUFFIXES[name.suffix.lower()]
+        container = _CONTAINERS[name.suffix.lower()]
         _check_container(video, name)
         # Y4M of more than 8 bits is read by everybody and in no standard.
         options = {"strict": "-1"} if container == _Y4M else {}
@@ -440,7 +447,7 @@ class VideoWriter:
     def _add_copy(self, stream: Any, name: Path) -> None:
         """Copy a stream as it is; sound and subtitles must fit, other data may be left out, and is told."""
         what = f"{stream.type} {getattr(stream.codec_context, 'name', '') or 'of unknown kind'}".strip()
-        if not _fits(stream, VIDEO_SUFFIXES[name.suffix.lower()]):
+        if not _fits(stream, _CONTAINERS[name.suffix.lower()]):
             if stream.type in ("audio", "subtitle"):
                 raise FileError(
                     f"a stream ({what}) does not fit into {name.suffix}; write .mkv, or the container "
@@ -483,7 +490,7 @@ class VideoWriter:
 
 def _check_container(video: Video, name: Path) -> None:
     """Refuse what Y4M cannot say of a video: how frames are turned, and times that are not even."""
-    if VIDEO_SUFFIXES[name.suffix.lower()] != _Y4M:
+    if _CONTAINERS[name.suffix.lower()] != _Y4M:
         return
     if video.rotation:
         raise FileError("is shown turned, which .y4m cannot say; write .mkv")
@@ -494,7 +501,7 @@ def _check_container(video: Video, name: Path) -> None:
 
 def encoder_of(pixels: Pixels, lossless: bool, name: Path) -> tuple[str, str]:
     """Return the encoder for pixels that a file of this name holds, and the format it is given."""
-    if VIDEO_SUFFIXES[name.suffix.lower()] == _Y4M:
+    if _CONTAINERS[name.suffix.lower()] == _Y4M:
         return "wrapped_avframe", pixels.encoded_as(lossless=False)[0]
     codec = "ffv1" if lossless else "libx264" if pixels.depth == 8 else "libx265"
     better = "" if lossless else "; write .mkv with --lossless"
@@ -511,9 +518,9 @@ def encoder_of(pixels: Pixels, lossless: bool, name: Path) -> tuple[str, str]:
 def check_name(path: Path, lossless: bool) -> None:
     """Refuse a name whose container cannot be written, before the work."""
     suffix = path.suffix.lower()
-    if suffix not in VIDEO_SUFFIXES:
+    if suffix not in _CONTAINERS:
         raise FileError(
-            f"{path}: a video is written as {', '.join(VIDEO_SUFFIXES)}, not {suffix!r}; --frame N writes "
+            f"{path}: a video is written as {', '.join(_CONTAINERS)}, not {suffix!r}; --frame N writes "
             "one frame of it as a picture"
         )
     if lossless and suffix not in (".mkv", ".y4m"):

@@ -19,7 +19,8 @@ from typing import Any
 import av
 import numpy as np
 
-from .base import Array, FileError
+from .base import FileError
+from .images import Array
 
 _YUV = re.compile(r"yuvj?(4\d\d)p(\d*)(?:le)?")
 _GREY = re.compile(r"gray(\d*)(?:le)?")

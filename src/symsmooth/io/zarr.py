@@ -12,16 +12,18 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import zarr
 
-from .base import FileError, ImageFile, OpenFile, channels_of, native, plain_axes
+from .base import FileError, OpenFile
+from .boxes import How, build, how_reduced
+from .images import Details, ImageFile, channels_of, guess_channel_axis, native, plain_axes
 from .limits import Survey, amount, check_declared_size, check_pieces, name_inside, survey
-from .npy import guess_channel_axis
-from .pyramid import build, how_reduced
+from .regions import Source, Target, lines_of
 from .unpacking import bound_unpacking
 
 _METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
@@ -38,6 +40,15 @@ class StoredImage(NamedTuple):
     names: list[str]  # of its levels, the largest first
     axes: str
     levels: list[Any]  # its arrays
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an image lies in its store, and how its smaller levels were made."""
+
+    store: Path
+    levels: list[str]
+    pyramid: How
 
 
 def read(file: OpenFile) -> list[ImageFile]:
@@ -162,45 +173,32 @@ def _check_array(array: Any, files: int, stored: int) -> None:
 def _read_image(file: OpenFile, found: StoredImage) -> ImageFile:
     """Read one image: its largest level."""
     pixels = native(np.asarray(found.levels[0][...]))
-    details: dict[str, Any] = {"store": str(file.path.resolve()), "levels": found.names}
-    details["pyramid"] = pyramid(found.levels)
+    details = Details(own=Place(file.path.resolve(), found.names, pyramid(found.levels)))
     return ImageFile(pixels, channels_of(found.axes), None, file.format, details, found.axes)
 
 
-def pyramid(levels: Sequence[Any]) -> Any:
+def pyramid(levels: Sequence[Any]) -> How:
     """Tell how the smaller levels were made."""
     return how_reduced(*levels[:2]) if len(levels) > 1 else "mean"
 
 
-def check_supported(image: ImageFile, format: str) -> None:
-    """Raise FileError if Zarr cannot hold the image."""
-    if image.alpha is not None:
-        raise FileError("Zarr holds no alpha channel; write to .png, .webp or .tif")
-
-
 def write(folder: Path, images: Sequence[ImageFile], format: str, note: str) -> None:
     """Write the images into a copy of the store they came from, or one into a store of its own."""
-    first = images[0]
-    if first.format != "ZARR":
+    places = [image.details.own for image in images]
+    if not isinstance(places[0], Place):
+        first = images[0]
         array = create(folder, first.pixels.shape, first.pixels.dtype, first.axes)
         array[...] = first.pixels
     else:
-        levels = [name for image in images for name in image.details["levels"]]
-        copy_store(Path(first.details["store"]), folder, levels)
-        for image in images:
-            fill(folder, image)
+        copy_store(places[0].store, folder, [name for place in places for name in place.levels])
+        for image, place in zip(images, places, strict=True):
+            open_array(folder, place.levels[0], "r+")[...] = image.pixels
+            build_levels(folder, place.levels, place.pyramid)
     if note:
         add_note(folder, note)
 
 
-def fill(folder: Path, image: ImageFile) -> None:
-    """Write the pixels of an image, and its smaller levels."""
-    names = image.details["levels"]
-    open_array(folder, names[0], "r+")[...] = image.pixels
-    build_levels(folder, names, image.details["pyramid"])
-
-
-def build_levels(folder: Path, names: Sequence[str], how: Any) -> None:
+def build_levels(folder: Path, names: Sequence[str], how: How) -> None:
     """Make the smaller levels, each from the one above."""
     for large, small in itertools.pairwise(names):
         build(open_array(folder, large, "r"), open_array(folder, small, "r+"), how)
@@ -259,3 +257,57 @@ def add_note(folder: Path, note: str) -> None:
     said = attributes.get("symsmooth", [])
     attributes["symsmooth"] = [*(said if isinstance(said, list) else [said]), note]
     path.write_text(json.dumps(metadata, indent=2))
+
+
+def open_source(file: OpenFile) -> Source:
+    """Return what reads the one image of a store box by box."""
+    found = find_images(file, whole=False)
+    if len(found) != 1:
+        raise FileError(f"holds {len(found)} images; give one of them, as {file.path}/NAME")
+    return Source(
+        file.path.resolve(), "ZARR", found[0].levels[0], found[0].axes, file, own=found[0]
+    )
+
+
+def make_target(part: Path, source: Source) -> None:
+    """Make a store to be written box by box: a copy of the source's without its chunks, or a new one."""
+    part.mkdir()
+    if source.format == "ZARR":
+        copy_store(source.path, part, source.own.names)
+    else:
+        create(part, source.shape, source.dtype, source.axes)
+
+
+def open_target(path: Path, part: Path, log: Path, resume: bool, source: Source) -> Target:
+    """Open what was made to write boxes into it."""
+    names, levels = [""], []
+    if source.format == "ZARR":
+        names, levels = source.own.names, source.own.levels
+    return ZarrTarget(path, part, log, resume, names, pyramid(levels))
+
+
+class ZarrTarget(Target):
+    """A Zarr store.  It may be sent to other processes that see the same folder, and written there."""
+
+    def __init__(
+        self, path: Path, part: Path, log: Path, resume: bool, levels: Sequence[str], how: How
+    ) -> None:
+        self._levels, self._how = levels, how
+        pixels = open_array(part, levels[0], "r+")
+        super().__init__(path, pixels, part, log, resume)
+        self.chunks = tuple(pixels.shards or pixels.chunks)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        place = (self.path, self._part, self._log, self._resume)
+        return ZarrTarget, (*place, self._levels, self._how)
+
+    def finish(self, note: str = "") -> None:
+        """As :meth:`Target.finish`; boxes that other processes wrote count."""
+        lines = lines_of(self._log)
+        self._done |= {tuple(map(tuple, line["box"])) for line in lines if "box" in line}
+        super().finish(note)
+
+    def _complete(self, note: str) -> None:
+        build_levels(self._part, self._levels, self._how)
+        if note:
+            add_note(self._part, note)

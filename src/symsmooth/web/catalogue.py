@@ -1,6 +1,6 @@
 """What can be chosen on the page, in plain words; loads nothing, so that the server starts at once.
 
-``tests/web`` hold the lists of methods and of endings against those of the package.
+Methods and endings are those of the package.
 """
 
 from __future__ import annotations
@@ -8,7 +8,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
+from .. import methods as registry
 from ..app.noise_kinds import NOISE_KINDS
+from ..io.formats import endings
+from ..methods import Method
 
 MIN_METHODS, MAX_METHODS = 2, 4  # that are compared
 EXAMPLES = {
@@ -18,12 +21,9 @@ EXAMPLES = {
     "stack": "Stack of a cell, 16 bit",
 }
 ENDINGS = (
-    ".png", ".jpg", ".jpeg", ".jfif", ".jpe", ".bmp", ".webp", ".tif", ".tiff", ".fits", ".fit", ".fts",
-    ".npy", ".nii", ".nii.gz", ".gz", ".mrc", ".mrcs", ".map",
-    ".dng", ".3fr", ".arw", ".cr2", ".cr3", ".dcr", ".erf", ".fff", ".iiq", ".kdc", ".mef", ".mos",
-    ".mrw", ".nef", ".nrw", ".orf", ".pef", ".raf", ".raw", ".rw2", ".rwl", ".sr2", ".srf", ".srw",
-    ".x3f",
-)  # fmt: skip
+    *(ending for ending in endings() if ending != ".zarr"),  # a folder cannot be dropped
+    ".gz",  # some systems look at the last part of .nii.gz alone
+)
 QUALITIES = {
     "preview": "A first look",
     "fast": "Seconds for a photograph",
@@ -51,32 +51,19 @@ class MethodEntry:
     name: str
     title: str
     about: str
-    quality: bool = False  # whether it has presets
-    noise: bool = False  # whether it knows other noise than white
-    strength: bool = False  # whether strength is its own; else it assumes more noise
+    quality: bool  # whether it has presets
+    noise: bool  # whether it knows other noise than white
+    strength: bool  # whether strength is its own; else it assumes more noise
 
 
-METHODS = (
-    MethodEntry(
-        "denoise",
-        "Automatic",
-        "Finds the noise, and removes it by our best method (GSF-W). Start here.",
-        True, True, True,
-    ),
-    MethodEntry(
-        "gsfw", "GSF-W", "Soft clusters of patches with learned covariances; white noise.", True
-    ),
-    MethodEntry("gsf", "GSF", "Gaussian mixture of patches as a smoothing filter: the paper's."),
-    MethodEntry("bm3d", "BM3D", "Similar blocks, filtered together. A strong classic."),
-    MethodEntry("nl_bayes", "NL-Bayes", "A Gaussian for each group of similar patches."),
-    MethodEntry("epll", "EPLL", "Patches made likely under a prior of natural images. Slow."),
-    MethodEntry("ple", "PLE", "Piecewise linear estimates, learned from the picture."),
-    MethodEntry("nlm", "Non-local means", "Averages of pixels whose neighbourhoods look alike."),
-    MethodEntry("glide", "GLIDE", "One global filter, approximated in blocks."),
-    MethodEntry("lark", "LARK", "Kernels that follow the edges."),
-    MethodEntry("bilateral", "Bilateral", "Averages of near pixels of near value. Fast."),
-    MethodEntry("gaussian", "Gaussian", "A plain blur, as a yardstick."),
-)  # fmt: skip
+def _entry(method: Method) -> MethodEntry:
+    own = ("quality" in method.offers, "noise" in method.offers, "strength" in method.offers)
+    return MethodEntry(method.name, method.title, method.about, *own)
+
+
+_PLAIN = ("nlm", "glide", "lark", "bilateral", "gaussian")  # come last, the plainest at the end
+_STRONG = [name for name in ("denoise", "gsfw", *registry.METHODS) if name not in _PLAIN]
+METHODS = tuple(_entry(registry.METHODS[name]) for name in dict.fromkeys([*_STRONG, *_PLAIN]))
 BY_NAME = {method.name: method for method in METHODS}
 
 

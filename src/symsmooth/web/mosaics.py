@@ -13,8 +13,8 @@ from ..app.raw import develop as developed
 from ..core.image import Array
 from ..core.parallel import part_of
 from ..io import ImageFile, limit_decoded_size, read_images, write_images
-from ..io.dng import RawInfo
 from ..io.formats import open_file
+from ..io.images import RawInfo
 from ..raw.mosaic import COLOURS
 from . import bridge, drawing
 from .catalogue import result_of
@@ -39,7 +39,8 @@ def inspect_file(path: Path, folder: Path, max_bytes: int) -> dict[str, Any]:
     bridge.check_memory(image.pixels)
     if image.format == "DNG" and path.suffix.lower() != ".dng":
         path = path.rename(path.with_suffix(".dng"))
-    info: RawInfo = image.details["raw"]
+    info = image.details.raw
+    assert info is not None
     shown = _shown(image)
     np.save(folder / VIEW, shown)
     span = float(info.white - info.black.mean())
