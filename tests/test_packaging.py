@@ -255,3 +255,17 @@ def every_requirement(folder: Path) -> list[str]:
     project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"].values()
     return [*project["dependencies"], *(line for extra in extras for line in extra)]
+
+
+def test_extras_that_are_named_exist() -> None:
+    """In docstrings, messages and pages: ``the extra plots``, ``symsmooth[plots]``."""
+    texts = [ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")]
+    for package, folder in FOLDERS.items():
+        texts += (folder / "src" / package).rglob("*.py")
+    for path in texts:
+        if "_build" in path.parts:
+            continue
+        text = path.read_text("utf-8")
+        named = re.findall(r"extra ``(\w+)``", text)
+        named += [n for many in re.findall(r"symsmooth\[([\w,]+)\]", text) for n in many.split(",")]
+        assert set(named) <= set(PROJECT["optional-dependencies"]), path

@@ -1,4 +1,4 @@
-"""What is being done and what came of it, in plain words; methods name their steps for the initiated."""
+"""What is being done and what came of it, in plain words; methods name their steps in technical terms."""
 
 from __future__ import annotations
 

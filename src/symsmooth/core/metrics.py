@@ -1,4 +1,4 @@
-"""How close an image comes to what it should be."""
+"""PSNR and SSIM: how close an image comes to what it should be."""
 
 from __future__ import annotations
 

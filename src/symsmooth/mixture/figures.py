@@ -1,4 +1,4 @@
-"""What a fit learned as one matplotlib figure (extra ``repro``)."""
+"""What a fit learned as one matplotlib figure (extra ``plots``)."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class GSFResult:
     def plot(self) -> Any:
         """Return a matplotlib figure: delta(k), SURE against lambda, pilot, average and result.
 
-        Needs the extra ``repro``.  A volume shows its middle slice, more than three channels their mean.
+        Needs the extra ``plots``.  A volume shows its middle slice, more than three channels their mean.
 
         Examples
         --------

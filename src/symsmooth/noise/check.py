@@ -1,4 +1,4 @@
-"""A check after: what was removed is noise and nothing else, and little of it is left.
+"""A check of the result: what was removed is noise and nothing else, and little of it is left.
 
 Noise knows nothing of the picture.  Along an outline of the picture neighbouring pixels of what was removed
 are as little alike as on flat ground, if it was noise; where a filter has blurred an outline, they have the

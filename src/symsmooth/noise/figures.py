@@ -1,4 +1,4 @@
-"""A model of noise as one matplotlib figure (extra ``repro``): level against brightness, spectrum."""
+"""A model of noise as one matplotlib figure (extra ``plots``): level against brightness, spectrum."""
 
 from __future__ import annotations
 

@@ -379,7 +379,7 @@ class NoiseModel:
     def plot(self, signal: tuple[float, float] = (0.0, 255.0)) -> Any:
         """Return a matplotlib figure: the level between two pixel values, and the spectrum.
 
-        Needs the extra ``repro``.
+        Needs the extra ``plots``.
 
         Examples
         --------
