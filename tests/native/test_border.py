@@ -387,6 +387,21 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_a_program_that_ends_while_a_thread_holds_a_value_says_nothing() -> None:
+    code = """
+import threading, numpy, symsmooth._native as native
+def hold(value):
+    started.set()
+    threading.Event().wait()
+started = threading.Event()
+points = native.Points(numpy.zeros((1, 8, 8, 1), numpy.float32), (1, 3, 3), 2, 1.0)
+threading.Thread(target=hold, args=(points,), daemon=True).start()
+started.wait()
+"""
+    done = run(code)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_the_instruction_set_can_be_chosen() -> None:
     code = "from symsmooth import _native; print(_native.instruction_set())"
     for name in _native.instruction_sets():

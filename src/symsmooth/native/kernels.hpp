@@ -1,11 +1,11 @@
 // What the kernels are: plain functions on plain arrays, one table of them for each instruction set.
 //
-// A kernel fills arrays it is given.  It checks nothing (module.cpp does), starts no threads, and allocates
-// its scratch when it begins (std::bad_alloc is all it can throw).  What is in this file is shared by all
+// A kernel fills arrays it is given.  It checks nothing (bind_*.cpp do), starts no threads, and allocates its
+// scratch when it begins (std::bad_alloc is all it can throw).  What is in this file is shared by all
 // instruction sets: functions here are always inlined, so that none of them is compiled for one set only.
-//  Images come as (z, y, x, channels) or
-// as planes (channels, z, y, x); a flat picture is a volume of one slice, so that there is one loop for two
-// and three dimensions.  Each kernel has a literal NumPy twin in tests/oracles.py.
+// Images come as (z, y, x, channels) or as planes (channels, z, y, x); a flat picture is a volume of one
+// slice, so that there is one loop for two and three dimensions.  Each kernel has a literal NumPy twin in
+// tests/oracles.py.
 #pragma once
 
 #include <cstdint>

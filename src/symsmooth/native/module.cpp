@@ -70,6 +70,7 @@ NB_MODULE(_native, m) {
         "The compiled core: kernels on NumPy arrays (docs/kernels.md).  They release the GIL and start no "
         "threads.";
     if (const char* wanted = std::getenv("SYMSMOOTH_ISA"); wanted && *wanted) use(wanted);
+    nb::set_leak_warnings(false);  // a program may end while a thread of its own still holds a value
     m.def("instruction_set", [] { return std::string(kernels().name); });
     m.def("instruction_sets", &instruction_sets);
     m.def("use_instruction_set", &use, "name"_a);
