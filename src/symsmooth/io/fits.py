@@ -8,6 +8,7 @@ integers.  Tables and one-dimensional data are copied as they are.
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
@@ -84,10 +85,7 @@ def _is_image(hdu: Any) -> bool:
 
 def _claimed(hdu: Any) -> int:
     """Return the bytes of pixels that a header promises."""
-    count = 1
-    for n in hdu.shape:
-        count *= int(n)
-    return count * abs(hdu.header["BITPIX"]) // 8
+    return math.prod(map(int, hdu.shape)) * abs(hdu.header["BITPIX"]) // 8
 
 
 def _raw(hdu: Any, handle: BinaryIO, size: int) -> bytes:

@@ -7,6 +7,7 @@ users who know better say so (the command line has ``--channel-axis`` and ``--vo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -38,11 +39,9 @@ def open_mapped(file: OpenFile, *, whole: bool = True) -> Array:
         shape, by_columns, dtype = np.lib.format.read_array_header_2_0(handle)
     else:
         raise FileError(f"is a .npy of version {version[0]}; save it as integers or floats")
-    n_bytes, start = dtype.itemsize, handle.tell()
+    n_bytes, start = math.prod(map(int, (dtype.itemsize, *shape))), handle.tell()
     if dtype.kind not in "uif":
         raise FileError(f"holds {dtype} values; save it as integers or floats")
-    for n in shape:
-        n_bytes *= int(n)
     stored = file.size
     if n_bytes > stored - start or min(shape, default=1) < 0:
         raise FileError(f"claims {n_bytes} bytes of pixels in a file of {stored}: damaged")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import math
 import os
 import struct
 import threading
@@ -159,18 +160,12 @@ def _pieces(page: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def count_segments(page: Any) -> int:
     """Return the number of segments a page must have."""
-    count = 1
-    for n in _pieces(page)[1]:
-        count *= int(n)
-    return count
+    return math.prod(map(int, _pieces(page)[1]))
 
 
 def segment_bytes(page: Any) -> int:
     """Return the bytes of a segment's pixels, those beyond the border among them."""
-    size = int(page.dtype.itemsize)
-    for n in _pieces(page)[0]:
-        size *= int(n)
-    return size
+    return math.prod(map(int, (page.dtype.itemsize, *_pieces(page)[0])))
 
 
 class Segments:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -135,10 +136,7 @@ def _bounded(array: Any) -> Any:
 
 def _piece(array: Any) -> int:
     """Return the bytes of a chunk, or of the shard that holds several."""
-    size = int(array.dtype.itemsize)
-    for n in array.shards or array.chunks:
-        size *= int(n)
-    return size
+    return math.prod(map(int, (array.dtype.itemsize, *(array.shards or array.chunks))))
 
 
 def _checked_levels(arrays: Iterable[Any], names: Sequence[str], files: Survey) -> list[Any]:
