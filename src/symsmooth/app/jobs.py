@@ -136,17 +136,22 @@ def denoise_file(
         images = [_around_frame(image, job.frame) for image in images]
     stacks = [cut(image, job.third) for image in images]
     target.parent.mkdir(parents=True, exist_ok=True)
-    check_writable(target, [_only_frame(written_like(image, job.dtype)) for image in images])
+    likes = [written_like(image, job.dtype) for image in images]
+    check_writable(target, [_only_frame(like) for like in likes])
+    bilevel = [image.is_bilevel for image in images]
     work = [
         part_of(progress, _READING + number * share, _READING + (number + 1) * share)
         for share in [(_WRITING - _READING) / len(images)]
         for number in range(len(images))
     ]
     done = [
-        _denoise_image(job, image, stack, own)
-        for image, stack, own in zip(images, stacks, work, strict=True)
+        (replace(like, pixels=image.pixels.astype(like.pixels.dtype)), Denoised(None))
+        if no_noise
+        else _denoise_image(job, Pieces(image, stack), like, own)
+        for image, stack, like, own, no_noise in zip(
+            images, stacks, likes, work, bilevel, strict=True
+        )
     ]
-    bilevel = [image.is_bilevel for image in images]
     lead = bilevel.index(False) if False in bilevel else 0
     made, first = done[lead]  # of those that have noise
     level = "" if first.words is None else f", {first.words.words}"
@@ -206,16 +211,16 @@ def _only_frame(image: ImageFile) -> ImageFile:
 
 
 def _denoise_image(
-    job: DenoiseJob, image: ImageFile, stack: Stack, progress: Progress | None
+    job: DenoiseJob, pieces: Pieces, like: ImageFile, progress: Progress | None
 ) -> tuple[ImageFile, Denoised]:
-    """Denoise one image of a file; return it, and what is told of it."""
-    like = written_like(image, job.dtype)
-    if image.is_bilevel:
-        return replace(like, pixels=image.pixels.astype(like.pixels.dtype)), Denoised(None)
+    """Denoise one image of a file; return it, like what is written, and what is told of it."""
+    image = pieces.image
     work = working_dtype(image.pixels.dtype, job.dtype)
-    found = denoise_stack(job, Pieces(image, stack), progress, dtype=work)
-    warnings = [*dtype_warnings(image, job.dtype, found.pixels), *found.warnings]
+    found = denoise_stack(job, pieces, progress, dtype=work)
     made = replace(like, pixels=rounded(found.pixels, like.pixels.dtype))
+    warnings = found.warnings
+    if job.dtype:
+        warnings = [*dtype_warnings(image, job.dtype, found.pixels), *warnings]
     return made, replace(found, pixels=None, warnings=warnings)
 
 

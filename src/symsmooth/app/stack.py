@@ -222,7 +222,7 @@ def noise_estimator(
 
     return NoiseEstimator(
         lambda: _opened(pieces.load(pieces.middle), stack.channel_axis, channels, specks),
-        open_others if len(stack) > 1 else None,
+        open_others if len(stack.pieces) > 1 else None,
     )
 
 
@@ -353,19 +353,17 @@ def denoise_stack(
     result = np.empty(image.pixels.shape, work)
     std = np.zeros(image.pixels.shape, np.float32) if with_std else None
     learned: Mapping[str, object] = {}
-    for number, index in enumerate(stack):
+    count = len(stack.pieces)
+    for number, index in enumerate(stack.pieces):
         result[index] = image.pixels[index]
         before, after = pieces.load(index).astype(work, copy=False), pieces.colours(result[index])
         if not np.isfinite(before).any():  # an empty frame stays one
             continue
-        start, end = (
-            _NOISE_TIME + (1 - _NOISE_TIME) * at / len(stack) for at in (number, number + 1)
-        )
-        name = f"slice {number + 1} of {len(stack)}: " if len(stack) > 1 else ""
-        report = part_of(progress, start, end, name)
-        for part, model, share in run.parts(before, stack.time_axis, alone=len(stack) == 1):
-            own = part_of(report, *share)
-            found = _fit(job, before[part], axis, model, own, stack.time_axis)
+        name = f"slice {number + 1} of {count}: " if count > 1 else ""
+        for part, model, share in run.parts(before, stack.time_axis, alone=count == 1):
+            start, end = (_NOISE_TIME + (1 - _NOISE_TIME) * (number + at) / count for at in share)
+            report = part_of(progress, start, end, name)
+            found = _fit(job, before[part], axis, model, report, stack.time_axis)
             after[part], learned = found.pixels, found.learned
             if std is not None:
                 pieces.colours(std[index])[part] = found.find_std()
@@ -377,7 +375,7 @@ def denoise_stack(
             run.checked = before, after
     check, warnings = run.check(None if stack.time_axis is not None else estimator.picture)
     return Denoised(
-        result, std, noise, run.words, learned if len(stack) == 1 else {}, warnings, run.removed,
+        result, std, noise, run.words, learned if count == 1 else {}, warnings, run.removed,
         check, "" if noise is None else _channel_words(estimator.picture),
     )  # fmt: skip
 
