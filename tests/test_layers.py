@@ -137,3 +137,26 @@ def long_functions(path: Path) -> list[str]:
 @pytest.mark.parametrize("path", ALL, ids=short)
 def test_no_function_is_long(path: Path) -> None:
     assert long_functions(path) == []
+
+
+def strings_of(path: Path) -> list[str]:
+    """Return the strings of a module, those of documentation left out."""
+    tree = ast.parse(path.read_text("utf-8"))
+    plain = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    return [node.value for node in nodes if isinstance(node.value, str) and id(node) not in plain]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [p for p in SOURCES if p.is_relative_to(ROOT / "app") or p.is_relative_to(ROOT / "io")],
+    ids=short,
+)
+def test_messages_below_the_command_line_name_things_not_flags(path: Path) -> None:
+    """The page and napari say them too; the command line adds its flags (cli.flags)."""
+    flags = [text for text in strings_of(path) if re.search(r"(^|\W)--[a-z]", text)]
+    assert flags == []

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import symsmooth
 from symsmooth import cli
+from symsmooth.app.compare import CompareJob, MethodChoice, compare
 from symsmooth.app.stack import DenoiseJob, Pieces, denoise_stack, find_noise
 from symsmooth.io import ImageFile, read_image, write_image
 from symsmooth.io.stacks import cut
@@ -111,7 +112,10 @@ def test_a_method_that_knows_of_no_time_takes_no_series(run: Any) -> None:
     tifffile.imwrite("s.ome.tif", noisy((4, 48, 48)), metadata={"axes": "TYX"})
     result = run("denoise", "s.ome.tif", "-o", "o.tif", "--time", "--method", "nlm")
     assert result.exit_code != 0
-    assert "nlm knows of no time" in result.stderr
+    assert (
+        "nlm knows of no time; denoise frames one by one, or take another method" in result.stderr
+    )
+    assert result.stderr.endswith("(--slices, --method)\n")
     assert not Path("o.tif").exists()
 
 
@@ -133,3 +137,53 @@ def test_a_part_has_the_noise_of_the_whole() -> None:
     whole = find_noise(job_of(), pieces_of(stack, "QYX"))
     part = denoise_stack(job_of(), pieces_of(stack[:1, :24, :24], "QYX"), noise=whole)
     assert part.noise is whole
+
+
+def test_frames_are_taken_one_by_one_unless_asked_for_and_that_is_said(run: Any) -> None:
+    import tifffile
+
+    pixels = noisy((4, 48, 48))
+    tifffile.imwrite("s.ome.tif", pixels, metadata={"axes": "TYX"})
+    result = run("denoise", "s.ome.tif", "-o", "o.ome.tif", "--sigma", "12", *FAST)
+    line = "symsmooth: s.ome.tif: its 4 frames were denoised one by one; with --time they help each other\n"
+    assert result.stderr == line
+    made = read_image("o.ome.tif").pixels
+    np.testing.assert_array_equal(
+        made[1], symsmooth.denoise(pixels[1], 12.0, quality="preview", rng=0)
+    )
+    for more in (("--slices",), ("--time",), ("--quiet",), ("--method", "gaussian")):
+        again = run(
+            "denoise", "s.ome.tif", "-o", "o.ome.tif", "--sigma", "12", "--overwrite", *more
+        )
+        assert (again.exit_code, again.stderr) == (0, ""), more
+
+
+def test_a_series_is_compared_with_its_frames_one_by_one(run: Any) -> None:
+    """On the middle frame: a method that knows of time is there twice, others once."""
+    import tifffile
+
+    pixels = noisy((5, 48, 48))
+    tifffile.imwrite("s.ome.tif", pixels, metadata={"axes": "TYX"})
+    choices = [
+        MethodChoice("denoise:preview", METHODS["denoise"], {"quality": "preview"}),
+        MethodChoice("gaussian", METHODS["gaussian"], {}),
+    ]
+    made: list[Any] = []
+    job = CompareJob(Path("s.ome.tif"), choices, sigma=12.0, workers=1, series=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "symsmooth.reports.compare.compare_page", lambda found, _: made.append(found) or ""
+        )
+        compare(job)
+    results = {each.label: each.image for each in made[0].results}
+    assert list(results) == ["denoise:preview, series", "denoise:preview", "gaussian"]
+    series = symsmooth.denoise(pixels, 12.0, time_axis=0, quality="preview", rng=0)
+    np.testing.assert_array_equal(results["denoise:preview, series"], series[2])
+    alone = symsmooth.denoise(pixels[2], 12.0, quality="preview", rng=0)
+    np.testing.assert_array_equal(results["denoise:preview"], alone)
+    assert np.square(series[2] - scene()).mean() < np.square(alone - scene()).mean()
+    write_image("flat.png", pixels[0])
+    refused = run("compare", "flat.png", "-o", "r.html", "--time")
+    assert refused.exit_code == 1
+    assert "has no axis of time" in refused.stderr
+    assert "(--time)" in refused.stderr

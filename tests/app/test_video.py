@@ -296,10 +296,10 @@ def test_a_video_may_replace_itself(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("-o", "b.png"), "--frame N writes one frame"),
+        (("-o", "b.png"), "one frame of it can be a picture (--frame N)"),
         (("-o", "b.mp4", "--lossless"), "goes into .mkv"),
-        (("-o", "b.mp4", "--volume"), "leave out --volume"),
-        (("-o", "b.mp4", "--dtype", "uint16"), "leave out --dtype"),
+        (("-o", "b.mp4", "--volume"), "no slices of a volume"),
+        (("-o", "b.mp4", "--dtype", "uint16"), "leave the dtype out (--dtype)"),
         (("-o", "b.mp4", "--time", "--method", "nlm"), "nlm knows of no time"),
     ],
 )
@@ -317,7 +317,7 @@ def test_a_picture_is_not_lossless_and_a_video_no_picture(run: Run) -> None:
 
     write_image("a.png", noisy(0))
     result = run("denoise", "a.png", "-o", "b.png", "--lossless")
-    assert "--lossless is for video" in result.stderr
+    assert "only a video is written without loss; leave that out (--lossless)" in result.stderr
     make_clip(Path("a.mp4"))
     with pytest.raises(FileError, match="is a video, not a picture"):
         read_images("a.mp4")

@@ -26,7 +26,10 @@ from .stack import (
 def as_series(job: DenoiseJob) -> bool:
     """Whether frames of a video help each other: they do unless asked for otherwise, if the method can."""
     if job.third == "volume":
-        raise UsageError("frames of a video are no slices of a volume; leave out --volume")
+        raise UsageError(
+            "frames of a video are no slices of a volume; make them a series, or take them one by one",
+            "volume",
+        )
     if job.third == "time":
         check_series(job)
     return job.third != "none" and job.knows_time

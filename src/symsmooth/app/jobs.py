@@ -55,6 +55,7 @@ class Outcome:
     seconds: float
     check: Check | None = None  # of what was removed
     channels: str = ""  # what was found out about them
+    note: JobWarning | None = None  # what else could be done
 
     def as_line(self, verbose: bool = False) -> str:
         """Return a summary on one line."""
@@ -170,8 +171,17 @@ def denoise_file(
     return Outcome(
         file.path, target, images[lead], stacks[lead], len(images), job, first.words,
         {**job.chosen, **first.learned}, [*first.warnings, *lost], time.perf_counter() - start,
-        first.check, first.channels,
+        first.check, first.channels, _note(job, images[lead]),
     )  # fmt: skip
+
+
+def _note(job: DenoiseJob, image: ImageFile) -> JobWarning | None:
+    """Say of a stack in time whose frames were taken one by one that they may help each other."""
+    frames = image.pixels.shape[image.axes.index("T")] if "T" in image.axes else 1
+    if frames < 2 or "Z" in image.axes or job.third != "auto" or not job.knows_time:
+        return None
+    text = f"its {frames} frames were denoised one by one; with {{series}} they help each other"
+    return JobWarning("frames", text)
 
 
 def _around_frame(image: ImageFile, number: int) -> ImageFile:
@@ -179,7 +189,9 @@ def _around_frame(image: ImageFile, number: int) -> ImageFile:
     from ..io import FileError
 
     if "T" not in image.axes:
-        raise FileError(f"has no axis of time: its axes are {image.axes}; leave out --frame")
+        raise FileError(
+            f"has no axis of time: its axes are {image.axes}; ask for no frame", "frame"
+        )
     axis = image.axes.index("T")
     check_frame(number, image.pixels.shape[axis])
     around = frames_around(number, image.pixels.shape[axis])

@@ -92,7 +92,7 @@ def plan_series(
         return []
     check_series(how)
     if how.lossless:
-        raise UsageError("--lossless is for video; leave it out")
+        raise UsageError("only a video is written without loss; leave that out", "lossless")
     if how.frame is not None:
         return [_plan_frame(sources, out, how, overwrite, resume) for sources in every]
     targets = plan_outputs(names, out, overwrite, resume).targets

@@ -60,7 +60,9 @@ class DenoiseJob:
 
         check_dtype(self.dtype)
         if self.noise_region is not None and not self.method.takes_noise:
-            raise UsageError(f"{self.method.name} handles white noise only; give --sigma instead")
+            raise UsageError(
+                f"{self.method.name} handles white noise only; give its level instead", "sigma"
+            )
         try:
             check_one_noise(self.sigma, self.options.get("noise", "auto"), self.noise_region)
         except ValueError as error:
@@ -489,11 +491,14 @@ def check_series(job: DenoiseJob) -> None:
     """Refuse what cannot be honoured for a series."""
     if not job.knows_time:
         raise UsageError(
-            f"{job.method.name} knows of no time; leave out --time, or --method {job.method.name}"
+            f"{job.method.name} knows of no time; denoise frames one by one, or take another method",
+            "slices",
+            "method",
         )
     if job.options.get("tone") == "srgb":
         raise UsageError(
-            "--tone srgb corrects pictures one by one, and a series would flicker; leave it out"
+            "the tone curve is corrected picture by picture, and a series would flicker; leave it out",
+            "tone",
         )
 
 
@@ -511,9 +516,10 @@ def apply(
     channel_axis: int | None,
     noise: Noise | None,
     progress: Progress | None,
+    time_axis: int | None = None,
 ) -> tuple[Any, dict[str, object]]:
-    """Return one picture or volume denoised, and what the method chose, if it reports that."""
-    return _fit(job, pixels, channel_axis, noise, progress)[:2]
+    """Return a picture, volume or series denoised, and what the method chose, if it reports that."""
+    return _fit(job, pixels, channel_axis, noise, progress, time_axis)[:2]
 
 
 def _fit(

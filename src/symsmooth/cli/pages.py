@@ -29,6 +29,7 @@ from .arguments import (
 )
 from .commands import whole_number
 from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
+from .flags import said
 from .method_options import complete_methods
 from .options import parse_channel_axis, parse_methods, parse_noise_file, parse_slice
 
@@ -86,6 +87,9 @@ def compare(
     noise: NoiseFile = "",
     channel_axis: Axis = "auto",
     piece: Slice = "",
+    time: Annotated[
+        bool, typer.Option("--time", help="Of a stack in time: with the frames around it too.")
+    ] = False,
     workers: Workers = None,
     seed: Seed = 0,
     overwrite: Overwrite = False,
@@ -95,7 +99,7 @@ def compare(
         asked, model = parse_methods(methods), parse_noise_file(noise)
         axis, at = parse_channel_axis(channel_axis), parse_slice(piece)
         with progress_bar(source.name, sys.stderr.isatty()) as bar:
-            job = CompareJob(source, asked, reference, sigma, axis, at, workers, seed, model)
+            job = CompareJob(source, asked, reference, sigma, axis, at, workers, seed, model, time)
             page = run(job, bar)
         _save(page, out)
 
@@ -124,7 +128,7 @@ def explain(
 
 def _save(page: HtmlPage, out: Path) -> None:
     for warning in page.warnings:
-        print_warning(warning)
+        print_warning(said(warning))
     page.save(out)
 
 
