@@ -38,19 +38,8 @@ def as_series(job: DenoiseJob) -> bool:
 class FrameRun(StackRun):
     """Frames that come one by one: longer than memory, from a video or a folder.
 
-    Parameters
-    ----------
-    job : DenoiseJob
-    looked_at : sequence of ndarray
-        Frames from which the noise of all is found.
-    channel_axis : int or None
-        Of a frame.
-    span : float
-        How far apart pixels can be.
-    series : bool
-        Whether frames help each other.
-    middle : int
-        The frame that is checked in the end.
+    The noise of all is found from frames that are ``looked_at``; in a ``series`` frames help each other,
+    and the one with the number ``middle`` is checked in the end.
     """
 
     def __init__(

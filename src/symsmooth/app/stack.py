@@ -161,16 +161,15 @@ class Pieces:
         """The middle piece, or the one nearest to it that shows something in all channels, or at all."""
         import numpy as np
 
-        pieces, axis = self.stack.pieces, self.stack.channel_axis
+        pieces, seen = self.stack.pieces, None
         middle = len(pieces) // 2
-        seen = None
         for number in sorted(range(len(pieces)), key=lambda number: abs(number - middle)):
-            piece = self.load(pieces[number])
-            if not np.isfinite(piece).any():
-                continue
-            seen = pieces[number] if seen is None else seen
-            if len(pieces) == 1 or own_channels(piece, axis) == _ALL:
-                return pieces[number]
+            if len(pieces) > 1:
+                piece = self.load(pieces[number])
+                if own_channels(piece, self.stack.channel_axis) == _ALL:
+                    return pieces[number]
+                if seen is None and np.isfinite(piece).any():
+                    seen = pieces[number]
         return pieces[middle] if seen is None else seen
 
     @property
@@ -385,19 +384,8 @@ def denoise_stack(
 class StackRun:
     """What holds for all pieces of a stack, and what is told of them in the end.
 
-    Parameters
-    ----------
-    job : DenoiseJob
-    estimator : NoiseEstimator
-        With a picture of the pieces that have the noise.
-    noise : Noise or None
-        That is removed from all; None if the method removes none.
-    sample : ndarray
-        One of these pieces.
-    channel_axis : int or None
-        Of a piece, or of a frame of a series.
-    span : float
-        How far apart pixels can be.
+    ``noise`` is removed from all pieces that are like the picture of ``estimator``; ``sample`` is one of
+    them, ``channel_axis`` that of a piece, or of a frame of a series, ``span`` how far apart pixels can be.
     """
 
     def __init__(
