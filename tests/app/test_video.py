@@ -377,5 +377,5 @@ def test_an_encoder_that_is_missing_is_one_line(run: Run, monkeypatch: pytest.Mo
     monkeypatch.setattr(module.av.codec, "Codec", NoCodec)
     result = run("denoise", "a.mkv", "-o", "b.mkv")
     assert result.exit_code == 1
-    assert "the FFmpeg in use has no libx264; write .mkv with --lossless" in result.stderr
+    assert "the FFmpeg in use has no libx264; write .mkv without loss (--lossless)" in result.stderr
     assert names() == ["a.mkv"]
