@@ -414,9 +414,10 @@ class StackRun:
         import numpy as np
 
         if time_axis is None:
-            channels = _ALL if alone else own_channels(pixels, self._axis)
-            if alone or channels != NONE:
-                yield ..., self.noise if alone else self.noise_of(pixels, channels), (0.0, 1.0)
+            noise = self.noise
+            if not alone and self._axis is not None:
+                noise = self.noise_of(pixels, own_channels(pixels, self._axis))
+            yield ..., noise, (0.0, 1.0)
             return
         frames, start = np.moveaxis(pixels, time_axis, 0), 0
         for channels, alike in groupby(own_channels(frame, self._axis) for frame in frames):
@@ -429,7 +430,7 @@ class StackRun:
 
     def noise_of(self, piece: Any, channels: str) -> Noise | None:
         """Return the noise of a picture: that of all, or its own if it is a grey one among colours."""
-        if self.noise is None or self.fits(channels):
+        if self.noise is None or channels == NONE or self.fits(channels):
             return self.noise
         job = self._job
         return job.find_noise(noise_of_frames([piece], self._axis, job.channels, job.specks))
