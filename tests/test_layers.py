@@ -148,3 +148,26 @@ def test_the_glossary_is_short_and_true() -> None:
     text = "".join(path.read_text("utf-8").lower() for path in ALL)
     for word in (each for line in words for each in line.split(", ")):
         assert re.search(rf"\b{re.escape(word.lower())}", text), word
+
+
+def strings_of(path: Path) -> list[str]:
+    """Return the strings of a module, those of documentation left out."""
+    tree = ast.parse(path.read_text("utf-8"))
+    plain = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    return [node.value for node in nodes if isinstance(node.value, str) and id(node) not in plain]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [p for p in SOURCES if p.is_relative_to(ROOT / "app") or p.is_relative_to(ROOT / "io")],
+    ids=short,
+)
+def test_messages_below_the_command_line_name_things_not_flags(path: Path) -> None:
+    """The page and napari say them too; the command line adds its flags (cli.flags)."""
+    flags = [text for text in strings_of(path) if re.search(r"(^|\W)--[a-z]", text)]
+    assert flags == []

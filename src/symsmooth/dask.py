@@ -4,6 +4,8 @@ The whole is looked at once, in sixteen windows: what noise there is, its units,
 every block is denoised with a halo around it as a piece of that whole, and neighbours are cross-faded,
 so there are no seams.  What a block becomes depends on its pixels, its position and the seed alone: any
 scheduler, in any order, gives the same bits.
+
+A series of frames is cut in time, by the rules of one in memory, and has its bits.
 """
 
 from __future__ import annotations
@@ -14,11 +16,22 @@ from typing import Any
 
 import numpy as np
 
-from .core.blocks import Box, Grid, block_side, cut_along_chunks, mosaic, windows
-from .core.image import Array, ChannelAxis, Picture, Piece, find_channel_axis, open_image
+from .core.blocks import Box, Grid, block_side, cut_along_chunks, cut_series, mosaic, windows
+from .core.image import (
+    Array,
+    ChannelAxis,
+    Picture,
+    Piece,
+    add_change,
+    find_channel_axis,
+    find_time_axis,
+    open_image,
+)
 from .core.lazy import library_of
 from .core.options import make_rng
 from .core.signatures import described_like
+from .gsfw.denoise import series_blocks
+from .gsfw.series import HALO, Blocks, Change, Frame, block_edges, faded
 from .methods import METHODS, Method, method_of
 from .noise import Noise, resolve
 from .noise.resolve import check_one_noise
@@ -85,6 +98,50 @@ class BlockTask:
         return self.method.function(piece, **(taken | dict(self.options) | known))
 
 
+@dataclass(frozen=True)
+class SeriesTask:
+    """What is done to the blocks of a series: frames (t, y, x, channels), with those around them."""
+
+    options: Mapping[str, Any]
+    seed: int
+    sigma: Any = None
+
+    def blocks(self, number: int = 0) -> Blocks:
+        """Return what denoises the block of a number with the random numbers that it has in memory."""
+        options = {"workers": 1, **self.options}
+        rng = make_rng(self.seed)
+        rng.spawn(number)
+        return series_blocks(self.sigma, rng, options.pop("workers"), **options)
+
+    def find_groups(self, pixels: Array, mask: Array | None) -> dict[int, Any]:
+        """Return which channels are denoised together in all blocks, as the first one says."""
+        blocks, frames = self.blocks(), self._frames(pixels, mask)
+        if frames:
+            is_whole = len(cut_series(len(frames), pixels.shape[1:3]).blocks) == 1
+            blocks.survey(frames, is_whole)
+        return blocks.known_groups
+
+    def apply(
+        self, pixels: Array, mask: Array | None, number: int, groups: dict[int, Any]
+    ) -> list[Change]:
+        """Denoise a block; one without an observed pixel stays as it is."""
+        frames = self._frames(pixels, mask)
+        if not frames:
+            nothing = np.zeros(pixels.shape[1:], np.float32)
+            return [Change(frame, nothing, nothing) for frame in pixels]
+        blocks = self.blocks(number)
+        blocks.known_groups = dict(groups)
+        return blocks(frames, number)
+
+    def _frames(self, pixels: Array, mask: Array | None) -> list[Frame]:
+        """Return frames, each with what is missing of it; none if nothing was observed."""
+        missing: Any = ~np.isfinite(pixels).all(axis=-1)
+        missing = missing if mask is None else missing | mask
+        if missing.all():
+            return []
+        return list(zip(pixels, missing if missing.any() else [None] * len(pixels), strict=True))
+
+
 @described_like()
 def denoise_blocks(
     array: Any,
@@ -95,6 +152,7 @@ def denoise_blocks(
     mask: Any = None,
     rng: int | np.random.Generator | None = None,
     halo: int | None = None,
+    time_axis: int | None = None,
     **options: Any,
 ) -> Any:
     """Denoise a dask array block by block, lazily, on any dask scheduler.
@@ -114,6 +172,9 @@ def denoise_blocks(
     halo : int or None
         Pixels around a block that it is denoised with; None takes what the method and its options need,
         mostly 48, 16 in a volume.
+    time_axis : int or None
+        Which axis is time: then frames help each other, as for :func:`denoise`, which is the one method
+        that can.
     **options
         Of the method.  ``workers`` is 1 unless given: dask runs the blocks in parallel.  Numbers of
         clusters are those of a block.
@@ -133,6 +194,10 @@ def denoise_blocks(
     than half a halo gives what it gives on the whole, to rounding.  A block without an observed pixel
     stays as it is.
 
+    A series is taken in blocks of 12 frames, the last one of up to 23, with three frames on both sides that
+    are cross-faded; frames are whole.  These are the rules of ``denoise`` in memory: noise that is not
+    given is found in each block, and the bits are those of ``denoise(array.compute(), time_axis=...)``.
+
     Examples
     --------
     >>> import dask.array, numpy as np, symsmooth
@@ -142,18 +207,20 @@ def denoise_blocks(
     """
     if method not in METHODS:
         raise ValueError(f"there is no method {method!r}; use one of {', '.join(METHODS)}")
-    if options.pop("time_axis", None) is not None:
-        raise ValueError(
-            "time_axis does not work with dask arrays; give the frames to "
-            "symsmooth.denoise_frames, which reads a few at a time"
-        )
-    found = find_channel_axis(array, array.shape, channel_axis)
+    found = find_channel_axis(array, array.shape, channel_axis, time_axis)
     axis = None if found is None else found % array.ndim
     spatial = [i for i in range(array.ndim) if i != axis]
     _check(array, spatial, sigma, mask, halo, options)
     check_one_noise(sigma, options.get("noise", "auto"))
     generator = make_rng(rng)
     seed = int(generator.integers(2**63)) if isinstance(rng, np.random.Generator) else int(rng or 0)
+    if time_axis is not None:
+        if "time_axis" not in METHODS[method].accepts:
+            raise ValueError(f"{method} knows of no time; use denoise, or leave out time_axis")
+        if halo is not None:
+            raise ValueError(f"the halo of a series is {HALO} frames; leave it out")
+        time = find_time_axis(array.shape, axis, time_axis)
+        return _series_graph(array, mask, SeriesTask(options, seed, sigma), axis, time)
     task = BlockTask(METHODS[method], options, axis, seed, sigma)
     joint = () if axis is None else (axis,)
     if halo is None:
@@ -165,7 +232,10 @@ def denoise_blocks(
 def denoise_lazily(function: Callable[..., Any], image: Any, options: dict[str, Any]) -> Any:
     """Denoise a dask array, or a DataArray of one, in blocks: what ``core.lazy.dask_aware`` calls."""
     axis = options.get("channel_axis", "auto")
-    options["channel_axis"] = find_channel_axis(image, image.shape, axis)  # by its dims, if named
+    time = options.get("time_axis")
+    options["channel_axis"] = find_channel_axis(
+        image, image.shape, axis, time
+    )  # by its dims, if named
     pixels = image if library_of(image) == "dask" else image.data
     denoised = denoise_blocks(pixels, method_of(function).name, **options)
     return denoised if pixels is image else image.copy(data=denoised)
@@ -237,6 +307,60 @@ def _graph(array: Any, mask: Any, grid: Grid, task: BlockTask, spatial: list[int
     graph = HighLevelGraph.from_collections(name, tasks, dependencies=depends)
     meta = np.empty((0,) * array.ndim, array.dtype)
     return da.Array(graph, name, parts, meta=meta).rechunk(array.chunks)
+
+
+def _series_graph(
+    array: Any, mask: Any, task: SeriesTask, channel_axis: int | None, time: int
+) -> Any:
+    """Build the dask graph of a series: blocks in time with a halo, denoised, cross-faded."""
+    import dask.array as da
+    from dask.base import tokenize
+    from dask.highlevelgraph import HighLevelGraph
+
+    task.blocks()  # options that cannot be honoured are refused now
+    frames = (
+        array[..., np.newaxis] if channel_axis is None else da.moveaxis(array, channel_axis, -1)
+    )
+    frames = da.moveaxis(frames, time, 0)
+    parts = tuple(np.diff(block_edges(len(frames))).tolist())
+    whole = (parts, *((n,) for n in frames.shape[1:]))
+    outer = _with_halo(da, frames.rechunk(whole), (HALO * (len(parts) > 1), 0, 0, 0))
+    depends = [outer]
+    if mask is not None:
+        moved = da.moveaxis(da.asarray(mask), time, 0).rechunk(whole[:-1])
+        depends.append(_with_halo(da, moved, (HALO * (len(parts) > 1), 0, 0)))
+    name = "denoised-" + tokenize(frames.name, task, *(each.name for each in depends))
+    tasks: dict[Any, Any] = {}
+    for number in range(len(parts)):
+        pixels = (outer.name, number, 0, 0, 0)
+        own = (depends[1].name, number, 0, 0) if mask is not None else None
+        if number == 0:
+            tasks["groups-" + name] = (task.find_groups, pixels, own)
+        tasks["outer-" + name, number] = (task.apply, pixels, own, number, "groups-" + name)
+        before = ("outer-" + name, number - 1) if number else None
+        tasks[name, number, 0, 0, 0] = (
+            _joined,
+            ("outer-" + name, number),
+            before,
+            number,
+            parts[number],
+        )
+    graph = HighLevelGraph.from_collections(name, tasks, dependencies=depends)
+    meta = np.empty((0,) * 4, array.dtype)
+    made = da.moveaxis(da.Array(graph, name, whole, meta=meta), 0, time)
+    made = made[..., 0] if channel_axis is None else da.moveaxis(made, -1, channel_axis)
+    return made.rechunk(array.chunks)
+
+
+def _joined(found: list[Change], before: list[Change] | None, number: int, size: int) -> Array:
+    """Return the frames of a block, cross-faded with the end of the one before."""
+    start = HALO if number else 0
+    earlier = [] if before is None else [each.change for each in before[-HALO:]]
+    frames = []
+    for t in range(size):
+        change = faded(found[start + t], earlier[t] if t < len(earlier) else None, t)
+        frames.append(add_change(change.pixels, change.change))
+    return np.stack(frames)
 
 
 def _with_halo(da: Any, array: Any, halo: Sequence[int]) -> Any:

@@ -195,7 +195,7 @@ def test_a_run_that_is_stopped_leaves_no_output_and_can_be_gone_on_with(
     _, error = process.communicate()
     assert process.returncode == (-9 if how == signal.SIGKILL else 128 + how)
     if how != signal.SIGKILL:
-        assert b"9 of 16 boxes are done and kept; add --resume" in error
+        assert b"9 of 16 boxes are done and kept; --resume continues" in error
     assert not out.exists()
     assert lines_in(log) == 1 + 9
     lock = tmp_path / ".out.zarr.part.lock"

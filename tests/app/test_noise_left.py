@@ -37,7 +37,7 @@ def test_what_is_left_is_measured_on_flat_ground_of_this_picture() -> None:
     check, (warning,) = warn(SIGMA / 4)
     assert check.left > 0.55
     assert warning.code == "noise-left"
-    said = re.search(r"--noise-from (\d+),(\d+),(\d+),(\d+)", str(warning))
+    said = re.search(r"a noise region at (\d+),(\d+),(\d+),(\d+)", str(warning))
     assert said
     x, y, width, height = map(int, said.groups())
     model = symsmooth.estimate_noise(noisy(), region=(x, y, width, height))
@@ -55,7 +55,7 @@ def test_a_good_result_is_no_news() -> None:
 def test_a_remedy_that_does_not_help_is_not_named() -> None:
     _, (warning,) = warn(SIGMA / 4, lambda pixels, noise, strength: pixels + 0.01)
     assert "tried" not in str(warning)
-    assert "--noise-from X,Y,W,H" in str(warning)
+    assert "a noise region measures it" in str(warning)
 
 
 def test_what_nobody_sees_is_no_news() -> None:

@@ -336,11 +336,11 @@ def test_a_video_may_replace_itself(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("-o", "b.png"), "--frame N writes one frame"),
+        (("-o", "b.png"), "one frame of it can be a picture (--frame N)"),
         (("-o", "b.mp4", "--lossless"), "goes into .mkv"),
-        (("-o", "b.mp4", "--volume"), "leave out --volume"),
-        (("-o", "b.mp4", "--dtype", "uint16"), "leave out --dtype"),
-        (("-o", "b.mp4", "--time", "--method", "nlm"), "nlm does not use time"),
+        (("-o", "b.mp4", "--volume"), "no slices of a volume"),
+        (("-o", "b.mp4", "--dtype", "uint16"), "leave the dtype out (--dtype)"),
+        (("-o", "b.mp4", "--time", "--method", "nlm"), "nlm knows of no time"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(run: Run, arguments: tuple[str, ...], words: str) -> None:
@@ -357,7 +357,7 @@ def test_a_picture_is_not_lossless_and_a_video_no_picture(run: Run) -> None:
 
     write_image("a.png", noisy(0))
     result = run("denoise", "a.png", "-o", "b.png", "--lossless")
-    assert "--lossless is for video" in result.stderr
+    assert "only a video is written without loss; leave that out (--lossless)" in result.stderr
     make_clip(Path("a.mp4"))
     with pytest.raises(FileError, match="is a video, not a picture"):
         read_images("a.mp4")
@@ -417,5 +417,5 @@ def test_an_encoder_that_is_missing_is_one_line(run: Run, monkeypatch: pytest.Mo
     monkeypatch.setattr(module.av.codec, "Codec", NoCodec)
     result = run("denoise", "a.mkv", "-o", "b.mkv")
     assert result.exit_code == 1
-    assert "the FFmpeg in use has no libx264; write .mkv with --lossless" in result.stderr
+    assert "the FFmpeg in use has no libx264; write .mkv without loss (--lossless)" in result.stderr
     assert names() == ["a.mkv"]

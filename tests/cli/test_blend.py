@@ -111,13 +111,19 @@ def test_what_does_not_belong_together_is_one_line(tmp_path, monkeypatch, capsys
         ((noisy, tmp_path / "small.png", "--strength", 0.5), "32x24 with 3 channels and 6x5"),
         ((noisy, tmp_path / "deep.png", "--strength", 0.5), "uint8 and uint16"),
         ((noisy, grey, "--strength", 0.5), "with 3 channels and 32x24;"),
-        ((grey, grey, "--strength", 0.5, "--colour-strength", 1), "leave out --colour-strength"),
+        (
+            (grey, grey, "--strength", 0.5, "--colour-strength", 1),
+            "leave its strength out (--colour-strength)",
+        ),
         ((fax, fax, "--strength", 0.5), "one bit a pixel"),
-        ((noisy, denoised, "--strength", 1.5), "--strength must be a number from 0 to 1"),
+        (
+            (noisy, denoised, "--strength", 1.5),
+            "the strength must be a number from 0 to 1, got 1.5 (--strength)",
+        ),
         ((noisy, denoised, "--strength", "much"), "--strength must be a number"),
         (
             (noisy, denoised, "--strength", 0.5, "--colour-strength", -1),
-            "--colour-strength must be",
+            "the strength of colour must be",
         ),
         ((noisy, denoised), "--strength"),
         ((noisy, tmp_path / "none.jpg", "--strength", 0.5), "none.jpg"),

@@ -97,7 +97,7 @@ def test_a_fits_header_stays(tmp_path: Path) -> None:
     [
         ("o.png", "float32", "PNG holds 8- or 16-bit"),
         ("o.jpg", "uint16", "JPEG holds 8-bit"),
-        ("o.tif", "float128", "--dtype must be one of uint8"),
+        ("o.tif", "float128", "the dtype must be one of uint8"),
     ],
 )
 def test_what_a_format_cannot_hold_is_said_before_the_work(

@@ -135,7 +135,7 @@ def test_boxes_say_what_they_cannot_do(tmp_path: Path, monkeypatch: pytest.Monke
     np.save(source, NOISY)
     monkeypatch.setattr(large, "_LARGE", -1)
     done = run("denoise", source, "-o", tmp_path / "o.npy", "--noise-from", "0,0,20,20")
-    refused(done, "--noise-from is for images that fit in memory")
+    refused(done, "a noise region is for images that fit in memory")
     done = run("denoise", source, "-o", tmp_path / "o.npy", "--scheduler", "tcp://127.0.0.1:1")
     refused(done, "a cluster writes Zarr; -o must end in .zarr")
     (tmp_path / "b.png").write_bytes(b"no picture")

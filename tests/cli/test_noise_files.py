@@ -180,7 +180,7 @@ def test_a_raw_file_keeps_its_law_and_takes_one(here: Path) -> None:
     assert "a raw mosaic needs the noise model of a sensor" in refused(
         "denoise", "in.dng", "-o", "x.dng", "--noise", "coarse.json"
     )
-    assert "--calibrate takes no raw files" in refused("noise", "in.dng", "in.dng", "--calibrate")
+    assert "a calibration takes no raw files" in refused("noise", "in.dng", "in.dng", "--calibrate")
 
 
 def test_what_cannot_be_is_refused_in_one_line_and_nothing_is_written(here: Path) -> None:
@@ -215,7 +215,10 @@ def test_what_cannot_be_is_refused_in_one_line_and_nothing_is_written(here: Path
             ("denoise", "a.tif", *out, "--noise", "camera.json", "--method", "nlm"),
             "nlm has no option --noise",
         ),
-        (("noise", "a.tif", "--save", "camera.json"), "exists; give --overwrite"),
+        (
+            ("noise", "a.tif", "--save", "camera.json"),
+            "exists; replace it, or give another name (--overwrite, --save)",
+        ),
         (("noise", "a.tif", "--save", "camera.txt"), "name it camera.json"),
         (("noise", "a.tif", "--save", "no/camera.json"), "there is no folder no"),
         (("noise", "a.tif", "--darks", "darks.ome.tif"), "--darks goes with --calibrate"),

@@ -103,7 +103,7 @@ def test_a_developed_picture_has_8_or_16_bits(source: Path, tmp_path: Path) -> N
     for name, dtype, words in (
         ("a.tif", "float32", "uint8 or uint16"),
         ("a.jpg", "uint16", "8-bit"),
-        ("a.dng", "uint8", "leave out --dtype"),
+        ("a.dng", "uint8", "leave the dtype out (--dtype)"),
     ):
         done = run("denoise", source, "-o", tmp_path / name, "--dtype", dtype)
         assert done.exit_code != 0
@@ -159,10 +159,10 @@ def test_noise_is_told(source: Path) -> None:
     ("more", "words"),
     [
         (["--sigma", "5"], "measured"),
-        (["--method", "nlm"], "leave out --method"),
+        (["--method", "nlm"], "choose no other method (--method)"),
         (["--noise", "gaussian"], "measured"),
-        (["--chroma-strength", "0.5"], "no --chroma-strength"),
-        (["--dtype", "float32"], "leave out --dtype"),
+        (["--chroma-strength", "0.5"], "no strength of colour"),
+        (["--dtype", "float32"], "leave the dtype out (--dtype)"),
         (["--grain", "2"], "from 0 to 1"),
     ],
 )

@@ -58,9 +58,9 @@ def test_pieces(case: Any) -> None:
 
 def test_what_is_no_volume_is_refused_with_what_would_work() -> None:
     for axes, shape, third, says in (
-        ("YX", (9, 8), "volume", "is no volume.*leave --volume out"),
+        ("YX", (9, 8), "volume", "is no volume.*denoise it slice by slice"),
         ("TQYX", (4, 5, 9, 8), "volume", "axes are TQYX"),
-        ("ZYX", (4, 9, 8), "time", "no axis of time.*--volume"),
+        ("ZYX", (4, 9, 8), "time", "no axis of time.*as a volume, or slice by slice"),
     ):
         with pytest.raises(FileError, match=says):
             cut(ImageFile(np.zeros(shape), None, None, "", {}, axes), third)  # type: ignore[arg-type]

@@ -36,3 +36,9 @@ def test_two_axes_of_one_kind_are_refused(role) -> None:
 def test_channels_beside_colours_are_refused() -> None:
     with pytest.raises(ValueError, match="only one axis can be channels"):
         letters_of(("channels", "plane", "plane"), rgb=True)
+
+
+def test_a_series_has_flat_frames() -> None:
+    assert letters_of(("series", "plane", "plane"), rgb=True) == "TYXC"
+    with pytest.raises(ValueError, match="a series has flat frames"):
+        letters_of(("series", "volume", "plane", "plane"), rgb=False)

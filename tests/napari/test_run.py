@@ -20,8 +20,10 @@ from napari_symsmooth.run import (
     find_noise,
     run,
 )
+from napari_symsmooth.strengths import Blendable
 from symsmooth.app.noise_kinds import NOISE_KINDS
 from symsmooth.app.noise_report import describe, find_warnings
+from symsmooth.core.blend import blend
 from symsmooth.noise import White, estimate_noise
 
 FAST = {"quality": "preview", "rng": 0}
@@ -78,6 +80,45 @@ def test_alpha_is_kept_and_uncertainty_has_no_colours(noisy) -> None:
     assert np.array_equal(found.image[..., :3], symsmooth.denoise(colours, channel_axis=-1, **FAST))
     assert found.std.shape == (64, 64)
     assert (found.std > 0).all()
+
+
+def test_frames_of_a_series_help_each_other_as_on_the_command_line(noisy) -> None:
+    series = np.stack([noisy + i for i in range(4)])
+    found = work(series, "TYX", noise="white", level=20.0, with_std=True)
+    expected = symsmooth.fit_denoise(series, 20.0, time_axis=0, **FAST)
+    assert np.array_equal(found.image, expected.image)
+    assert np.array_equal(found.std, expected.std)
+    moved = work(np.moveaxis(series, 0, 2), "YXT", noise="white", level=20.0)
+    assert np.array_equal(moved.image, np.moveaxis(expected.image, 0, 2))
+
+
+def test_noise_comes_from_a_file(noisy, tmp_path) -> None:
+    model = estimate_noise(noisy)
+    path = tmp_path / "camera.json"
+    symsmooth.save_noise(model, path)
+    found = work(noisy, "YX", noise="from a file", file=str(path))
+    assert np.array_equal(found.image, symsmooth.denoise(noisy, noise=model, **FAST))
+    assert found.noise.fields["estimated"] is False
+    with pytest.raises(ValueError, match="no such file"):
+        work(noisy, "YX", noise="from a file", file=str(tmp_path / "none.json"))
+
+
+def test_strength_after_the_fact(noisy) -> None:
+    """The bits of the layer at 0, of the result at 1; alpha stays, and colour has a strength of its own."""
+    colours = np.clip(np.stack([noisy, noisy.T, noisy[::-1]], axis=-1), 0, 255).astype(np.uint8)
+    pixels = np.stack([np.concatenate([colours, colours[..., :1]], -1)] * 2)
+    source = Source(pixels, "QYXC", True)
+    denoised = run(source, Settings(quality="preview"), Watch(), (0, 0, 0)).image
+    blendable = Blendable(source, denoised)
+    shown = blendable.made()
+    blendable.write(shown, 0.0, 0.0)
+    assert np.array_equal(shown, pixels)
+    blendable.write(shown, 1.0, 1.0)
+    assert np.array_equal(shown, denoised)
+    blendable.write(shown, 0.6, 0.2)
+    assert np.array_equal(shown[..., 3], pixels[..., 3])
+    between = blend(colours, denoised[0, ..., :3], 0.6, 0.2, -1)
+    assert np.array_equal(shown[0, ..., :3], between)
 
 
 def test_time_of_volumes_with_channels(noisy) -> None:
@@ -145,7 +186,7 @@ def test_a_run_says_how_far_it_is(noisy) -> None:
     watch = Watch()
     run(Source(np.stack([noisy] * 4), "QYX", False), Settings(quality="preview"), watch, (0, 0, 0))
     assert watch.fraction == pytest.approx(1.0)
-    assert watch.what.startswith("4 of 4: ")
+    assert watch.what.startswith("slice 4 of 4: ")
 
 
 def test_warnings_speak_of_the_widget_not_of_the_command_line() -> None:
@@ -195,7 +236,7 @@ def test_napari_is_imported_by_nobody_else() -> None:
 
 def test_the_kinds_of_noise_are_those_of_everybody() -> None:
     words = [kind.word for kind in NOISE_KINDS]
-    assert list(get_args(NoiseChoice)) == [*words, "from a rectangle"]
+    assert list(get_args(NoiseChoice)) == [*words, "from a rectangle", "from a file"]
 
 
 def test_magnitudes_lose_their_bias_as_by_the_api(noisy) -> None:

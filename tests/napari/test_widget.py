@@ -139,6 +139,76 @@ def test_axes_are_what_their_labels_say(viewer, widget, denoise, noisy, labels, 
     assert np.array_equal(result.data, expected)
 
 
+def test_time_can_be_a_series(viewer, widget, denoise, finish, noisy) -> None:
+    series = np.stack([noisy] * 9)
+    viewer.add_image(series, axis_labels=("t", "y", "x"))
+    assert set(widget.axes.rows[0].choices) == {"one by one", "volume", "series", "channels"}
+    widget.axes.rows[0].value = "series"
+    widget.noise.kind.value, widget.noise.level.value = "white", 20.0
+    (result,) = denoise()
+    assert np.array_equal(result.data, symsmooth.denoise(series, 20.0, time_axis=0, **FAST))
+    viewer.dims.set_current_step(0, 4)
+    finish(widget.preview_button)
+    preview = viewer.layers["denoised preview"]
+    assert preview.data.shape == (1, 64, 64)
+    assert preview.translate[0] == 4
+    around = symsmooth.denoise(series[1:8], 20.0, time_axis=0, **FAST)
+    assert np.array_equal(preview.data[0], around[3])
+
+
+def test_strength_after_the_fact(viewer, widget, denoise, noisy) -> None:
+    assert not widget.blend.strength.native.isVisibleTo(widget.native)
+    colours = np.stack([noisy, noisy.T, noisy[::-1]], axis=-1)
+    viewer.add_image(colours, rgb=True)
+    (result,) = denoise()
+    whole = result.data.copy()
+    assert widget.blend.strength.native.isVisibleTo(widget.native)
+    assert widget.blend.colour.native.isVisibleTo(widget.native)
+    widget.blend.strength.value = 0.0
+    assert not np.array_equal(result.data, colours)  # colour is still that of the result
+    widget.blend.colour.value = 0.0
+    assert np.array_equal(result.data, colours)
+    assert result.metadata["symsmooth"]["blend"] == (0.0, 0.0)
+    widget.blend.strength.value = widget.blend.colour.value = 1.0
+    assert np.array_equal(result.data, whole)
+    viewer.layers.remove(result)
+    widget.blend.strength.value = 0.5  # there is nothing to blend
+    assert not widget.blend.strength.native.isVisibleTo(widget.native)
+    viewer.add_image(noisy)
+    widget.layer.value = viewer.layers[-1]
+    denoise()
+    assert widget.blend.strength.native.isVisibleTo(widget.native)
+    assert widget.blend.strength.value == 1.0
+    assert not widget.blend.colour.native.isVisibleTo(widget.native)
+
+
+def test_noise_is_saved_and_used_again(
+    viewer, widget, denoise, said, noisy, tmp_path, monkeypatch
+) -> None:
+    from napari_symsmooth import widget as module
+
+    path = tmp_path / "camera.json"
+    answer = [str(path)]
+    monkeypatch.setattr(module.QFileDialog, "getSaveFileName", lambda *_: (answer[0], ""))
+    viewer.add_image(noisy)
+    widget.save_button.native.click()
+    assert "denoise or preview a layer first" in said[-1].lower()
+    (first,) = denoise()
+    answer[0] = ""
+    widget.save_button.native.click()  # no name was given
+    assert not path.exists()
+    answer[0] = str(tmp_path / "camera.txt")
+    widget.save_button.native.click()
+    assert "is JSON" in said[-1]
+    answer[0] = str(path)
+    widget.save_button.native.click()
+    assert widget.status.value == f"Saved {path}."
+    widget.noise.kind.value, widget.noise.file.value = "from a file", path
+    (second,) = denoise()
+    assert np.array_equal(second.data, first.data)
+    assert second.metadata["symsmooth"]["file"] == str(path)
+
+
 def test_axes_can_be_chosen(viewer, widget, denoise, noisy) -> None:
     stack = np.stack([noisy, noisy[::-1]])
     viewer.add_image(stack)
@@ -279,14 +349,16 @@ def test_only_what_is_needed_is_asked_for(viewer, widget) -> None:
     def shown(control) -> bool:
         return control.native.isVisibleTo(widget.native)
 
-    for kind, level, shapes in (
-        ("automatic", False, False),
-        ("white", True, False),
-        ("from a rectangle", False, True),
-        ("photon", False, False),
+    for kind, asked in (
+        ("automatic", None),
+        ("white", widget.noise.level),
+        ("from a rectangle", widget.noise.shapes),
+        ("from a file", widget.noise.file),
+        ("photon", None),
     ):
         widget.noise.kind.value = kind
-        assert (shown(widget.noise.level), shown(widget.noise.shapes)) == (level, shapes)
+        others = (widget.noise.level, widget.noise.shapes, widget.noise.file)
+        assert [row for row in others if shown(row)] == ([] if asked is None else [asked])
     viewer.add_image(np.zeros((8, 9)))
     assert not widget.axes.rows
     viewer.add_image(np.zeros((3, 8, 9)))

@@ -104,7 +104,7 @@ def test_the_page_has_numbers_and_the_file_is_whole(run: Run, pictures: Any) -> 
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
-        (("in.png", "--out", "r.pdf"), 2, "--out r.pdf: is a web page; name it r.html"),
+        (("in.png", "--out", "r.pdf"), 2, "r.pdf: is a web page; name it r.html (-o)"),
         (("in.png", "--out", "report"), 2, "name it report.html"),
         (("in.png", "--out", "in.png/r.html"), 2, "in.png is a file, not a folder"),
         (("in.png", "--out", "r.html", "--slice", "two"), 2, "--slice must be a number"),

@@ -64,14 +64,17 @@ def plan_outputs(
                 continue
             what = "is the input itself" if is_input else "exists"
             raise UsageError(
-                f"{target} {what}; give another -o, --overwrite to replace it, or --resume to skip it"
+                f"{target} {what}; give another name, replace it, or skip it",
+                "out",
+                "overwrite",
+                "resume",
             )
         plan.targets[source] = target
     if is_folder:
         try:
             Path(out).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"-o {out} cannot be made: {error.strerror}") from error
+            raise UsageError(f"{out} cannot be made: {error.strerror}", "out") from error
     return plan
 
 

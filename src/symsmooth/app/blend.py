@@ -26,10 +26,11 @@ class BlendJob:
     colour_strength: float | None = None  # None: as strength
 
     def __post_init__(self) -> None:
-        given = {"--strength": self.strength, "--colour-strength": self.colour_strength}
-        for flag, value in given.items():
+        given = {"strength": self.strength, "colour_strength": self.colour_strength}
+        for name, value in given.items():
             if value is not None and not (math.isfinite(value) and 0 <= value <= 1):
-                raise UsageError(f"{flag} must be a number from 0 to 1, got {value:g}")
+                words = "the strength" if name == "strength" else "the strength of colour"
+                raise UsageError(f"{words} must be a number from 0 to 1, got {value:g}", name)
 
     @property
     def untouched(self) -> Path | None:
@@ -88,11 +89,15 @@ def _check_alike(job: BlendJob, noisy: Sequence[ImageFile], denoised: Sequence[I
             raise UsageError(f"{names} are {shapes}; blend a file with what was made of it")
         if a.pixels.dtype != b.pixels.dtype:
             dtypes = f"{a.pixels.dtype} and {b.pixels.dtype}"
-            raise UsageError(f"{names} are {dtypes}; denoise again without --dtype, or convert one")
+            raise UsageError(
+                f"{names} are {dtypes}; denoise again in its own dtype, or convert one", "dtype"
+            )
         if a.channel_axis != b.channel_axis:
             raise UsageError(f"{names} differ in their channels; write both in one format")
         if a.n_channels == 1 and job.colour_strength is not None:
-            raise UsageError(f"{job.noisy} has no colour; leave out --colour-strength")
+            raise UsageError(
+                f"{job.noisy} has no colour; leave its strength out", "colour_strength"
+            )
         if a.is_bilevel and job.untouched is None:
             raise UsageError(
                 f"{job.noisy} has one bit a pixel, with nothing between; save it as grey"

@@ -79,7 +79,9 @@ def connected(address: str) -> Iterator[Cluster | None]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise UsageError("--scheduler needs dask: pip install 'symsmooth[dask]'") from error
+        raise UsageError(
+            "a cluster needs dask: pip install 'symsmooth[dask]'", "scheduler"
+        ) from error
     try:
         place = urlsplit(address)
         socket.create_connection((place.hostname or "", place.port or 0), _PATIENCE).close()

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.parallel import Progress, part_of
 from . import jobs
 from .errors import UsageError
+from .frame_numbers import frames_around, frames_looked_at
 from .job_warnings import JobWarning
 from .noise_report import describe as describe_model
 from .noise_report import value_range
 from .page import Page
+from .stack import noise_of_frames
 
 if TYPE_CHECKING:
     from ..io import ImageFile
@@ -43,37 +45,58 @@ class MethodChoice:
 def check_target(out: Path, overwrite: bool) -> None:
     """Refuse what cannot be written, before any work; a missing folder is made with the page."""
     if out.is_dir():
-        raise UsageError(f"--out {out} is a folder; give a file such as {out / 'report.html'}")
+        raise UsageError(f"{out} is a folder; give a file such as {out / 'report.html'}", "out")
     if out.suffix.lower() not in _ENDINGS:
-        raise UsageError(f"--out {out}: is a web page; name it {out.with_suffix('.html')}")
+        raise UsageError(f"{out}: is a web page; name it {out.with_suffix('.html')}", "out")
     if out.exists() and not overwrite:
-        raise UsageError(f"{out} exists; give --overwrite or another --out")
+        raise UsageError(f"{out} exists; replace it, or give another name", "overwrite", "out")
     first = next(each for each in (out.parent, *out.parent.parents) if each.exists())
     if not first.is_dir():
-        raise UsageError(f"--out {out}: {first} is a file, not a folder")
+        raise UsageError(f"{out}: {first} is a file, not a folder", "out")
 
 
 def open_picture(
     path: Path, channel_axis: jobs.ChannelAxis, piece: Sequence[int] | None
 ) -> tuple[Any, str]:
     """Return one picture, channels last, and which part of the file it is."""
+    frames, number, part = _open_frames(path, channel_axis, piece, False)
+    return frames[number], part
+
+
+def _open_frames(
+    path: Path, channel_axis: jobs.ChannelAxis, piece: Sequence[int] | None, series: bool
+) -> tuple[list[Any], int, str]:
+    """Return one picture, with the frames around it if that is asked for, its number, and which it is."""
+    import numpy as np
+
     from ..io import FileError
     from ..io.stacks import cut
 
     image: ImageFile = jobs.open_file(path, channel_axis)[0]
     stack = cut(image, "none")
     number, part = _find_slice(path, image, stack, piece)
-    import numpy as np
-
-    pixels = image.pixels[stack.pieces[number]]
-    if stack.channel_axis is not None:
-        pixels = np.moveaxis(pixels, stack.channel_axis, -1)
-        pixels = pixels[..., 0] if pixels.shape[-1] == 1 else pixels
-    if pixels.dtype == bool or not np.isfinite(pixels).any():
+    index, time = list(stack.pieces[number]), image.axes.find("T")
+    if series and time < 0:
+        raise FileError(
+            f"{path}: has no axis of time: its axes are {image.axes}; compare it as a picture",
+            "series",
+        )
+    shown: Any = index[time]
+    around = frames_around(shown, image.pixels.shape[time]) if series else [shown]
+    frames = []
+    for at in around:
+        index[time] = at
+        pixels = image.pixels[tuple(index)]
+        if stack.channel_axis is not None:
+            pixels = np.moveaxis(pixels, stack.channel_axis, -1)
+            pixels = pixels[..., 0] if pixels.shape[-1] == 1 else pixels
+        frames.append(pixels)
+    at = list(around).index(shown)
+    if pixels.dtype == bool or not np.isfinite(frames[at]).any():
         raise FileError(
             f"{path}: has no usable pixel: all are masked, not finite or just true and false"
         )
-    return pixels, part
+    return frames, at, part
 
 
 def _find_slice(
@@ -141,53 +164,69 @@ class CompareJob:
     workers: int | None = None
     seed: int = 0
     noise: Noise | None = None  # for methods that know of more than white noise
+    series: bool = False  # methods that know of time are run with the frames around the picture too
 
 
 def compare(job: CompareJob, progress: Progress | None = None) -> Page:
     """Run the methods and return the page."""
-    from ..core.image import open_image
-    from ..noise import NoiseEstimator, resolve
+    from ..noise import resolve
     from ..reports.compare import Comparison, compare_page
 
     report = progress or jobs.no_progress
     report(0.0, "reading")
-    pixels, clean, part = _open_pictures(job)
+    frames, at, clean, part = _open_pictures(job)
+    pixels = frames[at]
     axis = -1 if pixels.ndim == 3 else None
-    each_job = [
-        jobs.DenoiseJob(
-            each.method, _with_noise(each, job.noise), job.sigma, axis, job.workers, job.seed
-        )
-        for each in job.choices
-    ]
-    estimator = NoiseEstimator(lambda: open_image(pixels, axis))
+    trials = [trial for each in job.choices for trial in _trials(job, each, axis)]
+    looked_at = [frames[number] for number in frames_looked_at(len(frames))]
+    estimator = noise_of_frames(looked_at, axis, "auto", "keep")
     found = resolve(estimator, job.sigma, "auto" if job.noise is None else job.noise)
     span, given = value_range(pixels), job.sigma is not None or job.noise is not None
     words = describe_model(found, pixels, span, given=given, assumed=False)
-    share = (_DRAWING - _METHODS) / len(job.choices)
+    share = (_DRAWING - _METHODS) / len(trials)
     results = []
-    for number, (each, own) in enumerate(zip(job.choices, each_job, strict=True)):
+    for number, (each, own) in enumerate(trials):
         start = _METHODS + number * share
         callback = part_of(progress, start, start + share, f"{each.label}: ")
-        results.append(_run_choice(each, own, pixels, estimator, callback))
+        results.append(_run_choice(each, own, frames, at, estimator, callback))
     facts = page_facts(describe(job.source, pixels, part), words.words, job.seed)
     if job.reference is not None:
         facts["Reference"] = job.reference.name
     peak = peak_of(pixels if clean is None else clean)
     unchanged = [
         made.label
-        for each, made in zip(job.choices, results, strict=True)
+        for (each, _), made in zip(trials, results, strict=True)
         if each.method.removes_noise
         and not each.method.takes_noise
         and _is_same(made.image, pixels)
     ]
-    doubts = list(map(str, question_unchanged(unchanged, words.level)))
+    doubts = question_unchanged(unchanged, words.level)
     page = Comparison(
-        job.source.name, pixels, words.level, peak, results, clean, facts, doubts=doubts
+        job.source.name,
+        pixels,
+        words.level,
+        peak,
+        results,
+        clean,
+        facts,
+        doubts=list(map(str, doubts)),
     )
     text = compare_page(page, part_of(progress, _DRAWING, 1.0, "page: "))
     report(1.0, "done")
-    questions = [f"{job.source}: {doubt}" for doubt in doubts]
+    questions = [replace(each, message=f"{job.source}: {each.message}") for each in doubts]
     return Page(text, [*question_sigma(job.source, pixels, job.sigma), *questions])
+
+
+def _trials(
+    job: CompareJob, choice: MethodChoice, axis: int | None
+) -> Iterator[tuple[MethodChoice, jobs.DenoiseJob]]:
+    """Yield what is run of a method: on the picture, and with the frames around it if it knows of time."""
+    own = jobs.DenoiseJob(
+        choice.method, _with_noise(choice, job.noise), job.sigma, axis, job.workers, job.seed
+    )
+    if job.series and own.knows_time:
+        yield replace(choice, label=f"{choice.label}, series"), replace(own, third="time")
+    yield choice, own
 
 
 def _with_noise(choice: MethodChoice, noise: Noise | None) -> Mapping[str, object]:
@@ -216,19 +255,19 @@ def question_unchanged(labels: Sequence[str], level: float) -> list[JobWarning]:
     return [JobWarning("unchanged", text, f"{level:.3g}")]
 
 
-def _open_pictures(job: CompareJob) -> tuple[Any, Any, str]:
-    """Return the picture, the one without noise if there is one, and which part of the file it is."""
+def _open_pictures(job: CompareJob) -> tuple[list[Any], int, Any, str]:
+    """Return frames, which of them is shown, what it is without noise, if known, and its place in words."""
     from ..io import FileError
 
-    pixels, part = open_picture(job.source, job.channel_axis, job.piece)
+    frames, at, part = _open_frames(job.source, job.channel_axis, job.piece, job.series)
     if job.reference is None:
-        return pixels, None, part
+        return frames, at, None, part
     clean, _ = open_picture(job.reference, job.channel_axis, job.piece)
-    if clean.shape != pixels.shape:
+    if clean.shape != frames[at].shape:
         raise FileError(
-            f"{job.reference}: has shape {clean.shape}, {job.source} has {pixels.shape}"
+            f"{job.reference}: has shape {clean.shape}, {job.source} has {frames[at].shape}"
         )
-    return pixels, clean, part
+    return frames, at, clean, part
 
 
 def page_facts(picture: str, noise: str, seed: int) -> dict[str, str]:
@@ -244,20 +283,27 @@ def page_facts(picture: str, noise: str, seed: int) -> dict[str, str]:
 
 
 def _run_choice(
-    choice: MethodChoice, job: jobs.DenoiseJob, pixels: Any, estimator: NoiseEstimator,
-    progress: Progress | None,
+    choice: MethodChoice, job: jobs.DenoiseJob, frames: Sequence[Any], at: int,
+    estimator: NoiseEstimator, progress: Progress | None,
 ) -> Result:  # fmt: skip
-    """Run one method as `symsmooth denoise` does, and take its time."""
+    """Run one method as `symsmooth denoise` does, and take its time: that of one frame of a series."""
+    import numpy as np
+
     from ..reports.compare import Result
 
     noise, axis = job.find_noise(estimator), job.channel_axis
     assert axis != "auto"
+    series = job.third == "time"
+    pixels, time_axis = (np.stack(frames), 0) if series else (frames[at], None)
     with suppress(ValueError):  # so that loading does not count
-        small, callback = pixels[:_WARM_UP, :_WARM_UP], part_of(progress, 0.0, _WARM_UP_TIME)
-        jobs.apply(job, small, axis, noise, callback)
+        y, x = (slice(_WARM_UP),) * 2
+        small = pixels[:, y, x] if series else pixels[y, x]
+        jobs.apply(job, small, axis, noise, part_of(progress, 0.0, _WARM_UP_TIME), time_axis)
     start = time.perf_counter()
-    image, learned = jobs.apply(job, pixels, axis, noise, part_of(progress, _WARM_UP_TIME, 1.0))
-    seconds = time.perf_counter() - start
+    report = part_of(progress, _WARM_UP_TIME, 1.0)
+    image, learned = jobs.apply(job, pixels, axis, noise, report, time_axis)
+    seconds = (time.perf_counter() - start) / (len(frames) if series else 1)
+    pixels, image = frames[at], image[at] if series else image
     brief = ""
     if noise is not None:
         brief = jobs.describe_noise(job, noise, pixels, value_range(pixels)).brief

@@ -23,7 +23,7 @@ _KEPT_WORDS = "only EXIF, XMP, ICC profile, resolution and the header of a FITS 
 def check_dtype(name: str) -> None:
     """Refuse what is no dtype of an image; an empty name is the file's own."""
     if name and name not in DTYPES:
-        raise UsageError(f"--dtype must be one of {', '.join(DTYPES)}, got {name!r}")
+        raise UsageError(f"the dtype must be one of {', '.join(DTYPES)}, got {name!r}", "dtype")
 
 
 def working_dtype(own: np.dtype[Any], asked: str) -> np.dtype[Any]:
@@ -40,7 +40,9 @@ def written_like(image: ImageFile, asked: str) -> ImageFile:
     if asked in ("", image.pixels.dtype.name):
         return image
     if image.alpha is not None:
-        raise UsageError("the file has opacity, which keeps its dtype; leave out --dtype")
+        raise UsageError(
+            "the file has opacity, which keeps its dtype; leave the dtype out", "dtype"
+        )
     pixels = np.broadcast_to(np.zeros((), asked), image.pixels.shape)
     return replace(image, pixels=pixels, format="", details=image.details.for_other_pixels())
 

@@ -40,4 +40,4 @@ def frames_around(number: int, n_frames: int) -> range:
 def check_frame(number: int, n_frames: int) -> None:
     """Refuse the number of a frame that is not there."""
     if number >= n_frames:
-        raise UsageError(f"--frame {number} is not there: frames are 0 to {n_frames - 1}")
+        raise UsageError(f"frame {number} is not there: frames are 0 to {n_frames - 1}", "frame")

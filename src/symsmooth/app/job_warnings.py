@@ -1,7 +1,7 @@
 """What is doubtful about a result: a code, and words that each surface says with controls of its own.
 
-A remedy is named by what it does, in braces: ``{coarse}`` is ``--noise correlated`` on the command line and
-"Coarse noise" on the page.  So nobody has to find the options of the command line in a sentence.
+A remedy is named by what it does, in braces: ``{coarse}`` is a flag on the command line and "Coarse noise"
+on the page.  So nobody has to find the options of the command line in a sentence.
 """
 
 from __future__ import annotations
@@ -13,20 +13,24 @@ from typing import Literal
 
 Code = Literal[
     "almost-nothing", "noise-left", "texture", "units", "unchanged", "clipped", "metadata", "rounding",
-    "bilevel", "streams",
+    "bilevel", "streams", "frames", "kept",
 ]  # fmt: skip
-Remedy = Literal["level", "coarse", "region", "this-region", "stronger", "floats"]
+Remedy = Literal[
+    "level", "coarse", "region", "this-region", "stronger", "floats", "series", "resume"
+]  # fmt: skip
 
-# {value} is what goes with a remedy: a number, or where to write.
-COMMAND_LINE: Mapping[Remedy, str] = {
-    "level": "give its level, such as --sigma {value}",
-    "coarse": "--noise correlated",
-    "region": "--noise-from X,Y,W,H",
-    "this-region": "--noise-from {value}",
-    "stronger": "--strength {value}",
-    "floats": "write --dtype float32{value}",
+# Where there are no controls; {value} is what goes with a remedy: a number, or where to write.
+PLAIN: Mapping[Remedy, str] = {
+    "level": "give its level, such as {value}",
+    "coarse": "coarse noise",
+    "region": "a noise region",
+    "this-region": "a noise region at {value}",
+    "stronger": "a strength of {value}",
+    "floats": "write float32{value}",
+    "series": "time as a series",
+    "resume": "resuming",
 }
-_REMEDY = re.compile(rf"\{{({'|'.join(COMMAND_LINE)})\}}")
+_REMEDY = re.compile(rf"\{{({'|'.join(PLAIN)})\}}")
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class JobWarning:
     --------
     >>> warning = JobWarning("texture", "it may be texture; {coarse} removes all of it")
     >>> str(warning), warning.remedies
-    ('it may be texture; --noise correlated removes all of it', ('coarse',))
+    ('it may be texture; coarse noise removes all of it', ('coarse',))
     >>> warning.say({"coarse": "Coarse noise"})
     'it may be texture; Coarse noise removes all of it'
     """
@@ -70,4 +74,4 @@ class JobWarning:
         return _REMEDY.sub(name, self.message)
 
     def __str__(self) -> str:
-        return self.say(COMMAND_LINE)
+        return self.say(PLAIN)

@@ -43,7 +43,7 @@ class BoxOptions:
 
     resume: bool = False
     scheduler: str = ""  # address of a dask cluster
-    notify: Callable[[str], object] = str  # called with messages for the user meanwhile
+    notify: Callable[[JobWarning], object] = str  # called with messages for the user meanwhile
 
 
 def large_source(file: OpenFile, target: Path, scheduler: str) -> Source | None:
@@ -74,8 +74,10 @@ def denoise_boxes(
     """Survey the whole once, then denoise box by box; memory does not grow with the image's height."""
     if job.noise_region is not None:
         raise UsageError(
-            "--noise-from is for images that fit in memory; measure it on a part cut from this one "
-            "and give its level with --sigma"
+            "a noise region is for images that fit in memory; measure it on a part cut from this one and "
+            "give its level",
+            "region",
+            "sigma",
         )
     from .. import __version__
     from ..io import check_writable
@@ -142,9 +144,8 @@ def _reporting_kept_boxes(target: Target, n_boxes: int, how: BoxOptions) -> Iter
         if done == 0 and not how.scheduler:
             target.abandon()
             raise
-        how.notify(
-            f"{done} of {n_boxes} boxes are done and kept; add --resume to continue from there"
-        )
+        text = f"{done} of {n_boxes} boxes are done and kept; {{resume}} continues from there"
+        how.notify(JobWarning("kept", text))
         raise
 
 
@@ -169,7 +170,9 @@ def _written_like(source: Source, job: DenoiseJob) -> Source:
     if job.dtype in ("", source.dtype.name):
         return source
     if source.has_alpha:
-        raise UsageError("the file has opacity, which keeps its dtype; leave out --dtype")
+        raise UsageError(
+            "the file has opacity, which keeps its dtype; leave the dtype out", "dtype"
+        )
     return source.as_plain(np.dtype(job.dtype))
 
 

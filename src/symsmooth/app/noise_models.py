@@ -25,9 +25,9 @@ def check_target(target: Path, overwrite: bool) -> None:
     try:
         check_noise_target(target)
     except FileError as error:
-        raise UsageError(f"--save {error}") from error
+        raise UsageError(str(error), "save") from error
     if target.exists() and not overwrite:
-        raise UsageError(f"--save {target} exists; give --overwrite or another name")
+        raise UsageError(f"{target} exists; replace it, or give another name", "overwrite", "save")
 
 
 def spread(sources: Sequence[Path]) -> list[Path]:
@@ -58,8 +58,10 @@ class Together:
         self._models.append(model)
         if len(self._models) > 1:
             raise UsageError(
-                f"{source}: give --save one raw file or one series, or --calibrate with frames of a still "
-                "scene"
+                f"{source}: save the noise of one raw file or one series, or calibrate with frames of a "
+                "still scene",
+                "save",
+                "calibrate",
             )
 
     def _check(self, source: Path, kind: tuple[object, int]) -> None:
@@ -67,8 +69,9 @@ class Together:
         if len(self._kinds) > 1:
             first = next(iter(self._kinds.values()))
             raise UsageError(
-                f"--save: {source} differs from {first} in its pixels; one model is that of one camera in "
-                "one mode, so save them apart"
+                f"{source} differs from {first} in its pixels; one model is that of one camera in one "
+                "mode, so save them apart",
+                "save",
             )
 
     def model(self) -> Noise:
@@ -79,7 +82,7 @@ class Together:
             return self._models[0]
         if not self._estimators:
             raise UsageError(
-                "--save: there is no noise to save; black and white pictures have none"
+                "there is no noise to save; black and white pictures have none", "save"
             )
         first, *others = self._estimators
         if not others:
@@ -111,8 +114,10 @@ def _frames(sources: Sequence[Path], channel_axis: jobs.ChannelAxis) -> Iterator
         with open_file(source) as file:
             if is_raw(file):
                 raise UsageError(
-                    f"{source}: --calibrate takes no raw files; --save the noise of one of them without "
-                    "it, which is measured on its mosaic"
+                    f"{source}: a calibration takes no raw files; save the noise of one of them without "
+                    "it, which is measured on its mosaic",
+                    "calibrate",
+                    "save",
                 )
             images = jobs.read_file(file, channel_axis)
         for image in images:

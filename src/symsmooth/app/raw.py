@@ -115,7 +115,8 @@ def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> _D
     known = _IN_COLOUR if info.pattern is None else _OPTIONS
     if info.pattern is not None and "chroma_strength" in job.options:
         raise UsageError(
-            "a mosaic has one colour a pixel, and no --chroma-strength; develop it to a .tif first"
+            "a mosaic has one colour a pixel, and no strength of colour; develop it to a .tif first",
+            "chroma_strength",
         )
     options: dict[str, Any] = {k: v for k, v in job.options.items() if k in known}
     options |= {"rng": job.seed, "workers": job.workers, "progress": progress}
@@ -152,7 +153,8 @@ def law_of_light(model: Any, info: RawInfo) -> NoiseModel:
     if law is None or len(law.gain) not in (1, 3):
         raise UsageError(
             f"a raw mosaic needs the noise model of a sensor (one law, or one a colour), and this is "
-            f"{model}; make one with symsmooth noise RAW --save"
+            f"{model}; make one from a raw file of this camera: symsmooth noise",
+            "save",
         )
     n = len(law.gain)
     black = _black_of_colours(info) if n == 3 else [float(info.black.mean())]
@@ -218,9 +220,9 @@ def _depth(format: str, asked: str) -> str:
     if not asked:
         return "uint8" if FORMATS[format].for_the_eye else "uint16"
     if format == "DNG":
-        raise UsageError("a raw file keeps the bits of its sensor; leave out --dtype")
+        raise UsageError("a raw file keeps the bits of its sensor; leave the dtype out", "dtype")
     if asked not in _DEPTHS:
-        raise UsageError(f"a developed picture is {' or '.join(_DEPTHS)}, got --dtype {asked}")
+        raise UsageError(f"a developed picture is {' or '.join(_DEPTHS)}, not {asked}", "dtype")
     return asked
 
 
@@ -243,10 +245,14 @@ def _check(job: DenoiseJob) -> None:
     from ..methods import DEFAULT
 
     if job.method.name != DEFAULT:
-        raise UsageError(f"raw files are denoised by {DEFAULT} alone; leave out --method")
+        raise UsageError(
+            f"raw files are denoised by {DEFAULT} alone; choose no other method", "method"
+        )
     kind = "noise" in job.options and not job.has_model
     if job.sigma is not None or job.noise_region is not None or kind:
         raise UsageError(
-            "the noise of a raw file is that of its sensor, which is measured; give --strength to remove "
-            "more or less of it, or a model of its camera with --noise camera.json"
+            "the noise of a raw file is that of its sensor, which is measured; change the strength to "
+            "remove more or less of it, or give a model of its camera",
+            "strength",
+            "model",
         )

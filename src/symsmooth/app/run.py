@@ -99,10 +99,12 @@ def _denoise(job: FileJob, progress: Progress | None) -> Outcome:
     with open_file(job.source) as file:
         if file.format == "VIDEO":
             if job.boxes.scheduler:
-                raise UsageError("a cluster takes pictures and volumes; leave out --scheduler")
+                raise UsageError(
+                    "a cluster takes pictures and volumes, no video; leave it out", "scheduler"
+                )
             return denoise_video(file, job.target, job.how, progress)
         if job.how.lossless:
-            raise UsageError("--lossless is for video; leave it out")
+            raise UsageError("only a video is written without loss; leave that out", "lossless")
         if FORMATS[file.format].is_raw:
             return denoise_raw_file(file, job.target, job.how, progress)
         large = None  # a series is not cut into boxes, which would part what moves
@@ -110,7 +112,9 @@ def _denoise(job: FileJob, progress: Progress | None) -> Outcome:
             large = large_source(file, job.target, job.boxes.scheduler)
         elif job.boxes.scheduler:
             raise UsageError(
-                "a cluster takes pictures and volumes; leave out --time or --scheduler"
+                "a cluster takes pictures and volumes, no series; leave one of the two out",
+                "series",
+                "scheduler",
             )
         if large is not None:
             return denoise_boxes(large, job.target, job.how, progress, job.boxes)

@@ -15,10 +15,11 @@ from .batch import expand, plan_outputs
 from .dtypes import dtype_warnings, rounded, rounding_warning, working_dtype, written_like
 from .errors import UsageError
 from .frame_numbers import check_frame, frames_around, frames_looked_at
-from .frames import FrameRun, check_series
+from .frames import FrameRun
 from .jobs import DenoiseJob, Outcome, no_progress, read_file
 from .noise_report import value_range
 from .raw import is_raw
+from .stack import check_series
 
 if TYPE_CHECKING:
     from ..io import ImageFile
@@ -91,7 +92,7 @@ def plan_series(
         return []
     check_series(how)
     if how.lossless:
-        raise UsageError("--lossless is for video; leave it out")
+        raise UsageError("only a video is written without loss; leave that out", "lossless")
     if how.frame is not None:
         return [_plan_frame(sources, out, how, overwrite, resume) for sources in every]
     targets = plan_outputs(names, out, overwrite, resume).targets

@@ -35,7 +35,7 @@ def denoise_video(
     report = progress or no_progress
     series = as_series(job)
     if job.dtype:
-        raise UsageError("a video keeps its depth; leave out --dtype")
+        raise UsageError("a video keeps its depth; leave the dtype out", "dtype")
     with naming_errors(file.path):
         io_video = module_of("VIDEO")
     if job.frame is None:

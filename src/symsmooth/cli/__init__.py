@@ -20,6 +20,7 @@ from .blend import blend
 from .commands import TYPER_ERROR, PlainCommand, PlainGroup, describe_usage_error
 from .console import error_message, print_error, print_stopped
 from .files import denoise, noise
+from .flags import with_flags
 from .methods import methods
 from .options import MethodCommand
 from .pages import compare, demo, explain
@@ -46,7 +47,7 @@ def main() -> None:
     except TYPER_ERROR as error:
         code = print_error(describe_usage_error(error), 2)
     except UsageError as error:
-        code = print_error(str(error), 2)
+        code = print_error(with_flags(error), 2)
     except BrokenPipeError:  # as in `symsmooth methods | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1

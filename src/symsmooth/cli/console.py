@@ -16,6 +16,7 @@ from ..app.ending import EndedBySignal
 from ..app.errors import UsageError
 from ..app.stages import plain_stage
 from ..core.user_warnings import UnitsWarning
+from .flags import with_flags
 
 _KNOWN = 0.03  # of the work must be done before it is said how long the rest takes
 
@@ -28,7 +29,7 @@ def handling_errors(as_json: bool = False) -> Iterator[None]:
             warnings.simplefilter("ignore", UnitsWarning)
             yield
     except UsageError as error:
-        raise typer.Exit(print_error(str(error), 2, as_json)) from error
+        raise typer.Exit(print_error(with_flags(error), 2, as_json)) from error
     except KeyboardInterrupt as error:
         raise typer.Exit(print_stopped(error)) from error
 
@@ -115,7 +116,7 @@ def print_warning(text: str) -> None:
 
 def error_message(error: Exception, source: Path | None = None) -> str:
     """Return the message of an error: it names the file, and its own kind if that is unusual."""
-    text = str(error)
+    text = with_flags(error)
     if isinstance(error, MemoryError):
         text = text or "not enough memory"
     elif not isinstance(error, (ValueError, TypeError, OSError)):

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import typer
 
 from ..app import batch, jobs, noise_models
 from ..app.errors import UsageError
+from ..app.job_warnings import JobWarning
 from ..app.large import BoxOptions
 from ..app.noise_report import NoiseDescription, describe, value_range
 from ..app.raw import describe_raw_noise, is_raw, law_of_pixels, raw_noise
@@ -58,6 +59,7 @@ from .console import (
     print_warning,
     progress_bar,
 )
+from .flags import said
 from .options import (
     check_sigma,
     find_method,
@@ -174,10 +176,10 @@ class _Printing:
     verbose: bool = False
     streams: Streams = field(default_factory=lambda: Streams([], ""))
 
-    def notify(self, text: str) -> None:
+    def notify(self, message: str | JobWarning) -> None:
         """Print what may be of interest meanwhile."""
         if not self.quiet:
-            echo(f"symsmooth: {self.streams.shown(text)}", err=True)
+            echo(f"symsmooth: {self.streams.shown(said(message))}", err=True)
 
     def result(self, source: Path, result: jobs.Outcome | list[str]) -> None:
         """Print lines, or what was done to a file and what is doubtful about it."""
@@ -186,11 +188,14 @@ class _Printing:
             return
         outcome = self.streams.renamed(result)
         for warning in () if self.quiet else outcome.warnings:
-            print_warning(f"{self.streams.shown(str(source))}: {warning}")
+            print_warning(f"{self.streams.shown(str(source))}: {said(warning)}")
         if self.as_json:
-            echo(json.dumps(outcome.as_json()), err=self.streams.writes)
+            told = {**outcome.as_json(), "warnings": list(map(said, outcome.warnings))}
+            echo(json.dumps(told), err=self.streams.writes)
         elif not self.quiet:
             echo(outcome.as_line(self.verbose), err=self.streams.writes)
+            if outcome.note is not None:
+                self.notify(replace(outcome.note, message=f"{source}: {outcome.note.message}"))
             for decision in outcome.decisions() if self.verbose else ():
                 echo(f"  {decision}", err=self.streams.writes)
 

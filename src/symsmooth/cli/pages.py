@@ -28,6 +28,7 @@ from .arguments import (
 )
 from .commands import whole_number
 from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
+from .flags import said
 from .options import (
     check_sigma,
     complete_methods,
@@ -91,6 +92,9 @@ def compare(
     noise: NoiseFile = "",
     channel_axis: Axis = "auto",
     piece: Slice = "",
+    time: Annotated[
+        bool, typer.Option("--time", help="Of a stack in time: with the frames around it too.")
+    ] = False,
     workers: Workers = None,
     seed: Seed = 0,
     overwrite: Overwrite = False,
@@ -100,7 +104,7 @@ def compare(
         asked, model = parse_methods(methods), parse_noise_file(noise)
         axis, at = parse_channel_axis(channel_axis), parse_slice(piece)
         with progress_bar(source.name, sys.stderr.isatty()) as bar:
-            job = CompareJob(source, asked, reference, sigma, axis, at, workers, seed, model)
+            job = CompareJob(source, asked, reference, sigma, axis, at, workers, seed, model, time)
             page = run(job, bar)
         _save(page, out)
 
@@ -129,7 +133,7 @@ def explain(
 
 def _save(page: HtmlPage, out: Path) -> None:
     for warning in page.warnings:
-        print_warning(warning)
+        print_warning(said(warning))
     page.save(out)
 
 

@@ -359,13 +359,10 @@ def check_image(
     whole = image.whole if isinstance(image, Piece) else None
     array, wrap = unwrap(image.pixels if isinstance(image, Piece) else image)
     pixels = _check_pixels(array)
-    if time_axis is None or channel_axis != "auto" or pixels.ndim != 3:  # frames are no colours
-        axis = find_channel_axis(image, pixels.shape, channel_axis)
-    else:
-        axis = None
+    axis = find_channel_axis(image, pixels.shape, channel_axis, time_axis)
     pixels = _channels_last(pixels, axis)
     missing = _find_missing(array, pixels, axis, mask)
-    time = None if time_axis is None else _find_time(array.shape, axis, time_axis)
+    time = None if time_axis is None else find_time_axis(array.shape, axis, time_axis)
     if time is not None:
         pixels = np.moveaxis(pixels, time, 0)
         missing = None if missing is None else np.moveaxis(missing, time, 0)
@@ -427,7 +424,7 @@ def _unwrap_pillow(image: Any) -> tuple[Array, Callable[[Array], Any]]:
 
 
 def find_channel_axis(
-    image: Any, shape: Sequence[int], channel_axis: ChannelAxis = "auto"
+    image: Any, shape: Sequence[int], channel_axis: ChannelAxis = "auto", time_axis: Any = None
 ) -> int | None:
     """Return which axis of an image of this shape holds its channels, or None.
 
@@ -437,6 +434,8 @@ def find_channel_axis(
     """
     if channel_axis is None:
         return None
+    if channel_axis == "auto" and time_axis is not None and len(shape) == 3:
+        return None  # frames are no colours
     if channel_axis == "auto":
         return _infer_channel_axis(image, shape)
     if isinstance(channel_axis, bool) or not isinstance(channel_axis, numbers.Integral):
@@ -478,7 +477,7 @@ def _infer_channel_axis(image: Any, shape: Sequence[int]) -> int | None:
     return None
 
 
-def _find_time(shape: Sequence[int], channel_axis: int | None, time_axis: int) -> int:
+def find_time_axis(shape: Sequence[int], channel_axis: int | None, time_axis: int) -> int:
     """Return which of the spatial axes is time."""
     n_dims = len(shape)
     if isinstance(time_axis, bool) or not isinstance(time_axis, numbers.Integral):

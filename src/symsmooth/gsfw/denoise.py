@@ -294,13 +294,35 @@ def denoise_frames(
     >>> [bool(frame.std() < 6.0) for frame in symsmooth.denoise_frames(camera, 20.0, quality="fast")]
     [True, True, True, True, True]
     """
+    blocks = series_blocks(
+        sigma, make_rng(rng), workers, quality=quality, noise=noise, strength=strength,
+        chroma_strength=chroma_strength, grain=grain, channels=channels, specks=specks,
+    )  # fmt: skip
+    return _each_frame(frames, blocks, channel_axis)
+
+
+def series_blocks(
+    sigma: float | ArrayLike | None,
+    rng: np.random.Generator,
+    workers: int | None,
+    *,
+    quality: Quality = "balanced",
+    noise: NoiseName | Noise | ArrayLike = "auto",
+    strength: float | tuple[float, float] = 1.0,
+    chroma_strength: float | None = None,
+    grain: float = 0.0,
+    tone: Tone = "auto",
+    channels: Channels = "auto",
+    specks: Specks = "auto",
+) -> Blocks:
+    """Return what denoises the blocks of a series with the options of :func:`denoise`."""
     check_one_of("channels", channels, ("auto", "together", "apart"))
     check_one_of("specks", specks, ("auto", "keep", "remove"))
     check_share("grain", grain)
     check_one_of("quality", quality, tuple(PRESETS))
+    _check_for_series(tone, sigma)
     how = How(quality, *split_strength(strength, chroma_strength), grain, "linear")
-    blocks = Blocks(sigma, noise, how, specks, channels, make_rng(rng), Pool(workers))
-    return _each_frame(frames, blocks, channel_axis)
+    return Blocks(sigma, noise, how, specks, channels, rng, Pool(workers))
 
 
 def _each_frame(

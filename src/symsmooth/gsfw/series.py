@@ -68,15 +68,38 @@ def denoise_in_blocks(frames: Iterable[Any], work: Work) -> Iterator[Change]:
         found = work(window.frames(start, stop), number)
         changes = {t: found[t - start] for t in range(start, stop)}
         for t in range(first, last):
-            found_here = changes[t]
-            if t in before:  # as far as the halo of the block before reaches, it fades out
-                weight = (t - first + 1) / (HALO + 1)
-                both = weight * found_here.change + (1 - weight) * before[t]
-                found_here = found_here._replace(change=both)
-            yield found_here
+            yield faded(changes[t], before.get(t), t - first)
         before = {t: changes[t].change for t in range(last, stop)}
         number, first = number + 1, last
         window.forget_until(first - HALO)
+
+
+def faded(found: Change, before: Array | None, number: int) -> Change:
+    """Return what becomes of a frame of a block; the block before fades out where its halo reaches.
+
+    Parameters
+    ----------
+    found : Change
+    before : ndarray or None
+        The change that the block before makes of the same frame, if its halo reaches so far.
+    number : int
+        Of the frame in its block, from 0.
+    """
+    if before is None:
+        return found
+    weight = (number + 1) / (HALO + 1)
+    return found._replace(change=weight * found.change + (1 - weight) * before)
+
+
+def block_edges(n_frames: int) -> list[int]:
+    """Return where blocks of so many frames begin, and the end of the last; none is shorter than others.
+
+    Examples
+    --------
+    >>> block_edges(40), block_edges(5)
+    ([0, 12, 24, 40], [0, 5])
+    """
+    return [*range(0, n_blocks(n_frames) * BLOCK, BLOCK), n_frames]
 
 
 class _Window:
@@ -142,24 +165,20 @@ class Blocks:
         self._rng, self._pool = rng, pool
         self.noise: Noise | None = None  # of the first block
         self.groups: Groups = ()
-        self._known_groups: dict[int, Groups] = {}  # by the number of channels that count
+        self.known_groups: dict[int, Groups] = {}  # by the number of channels that count
         self.n_bounded = self.n_specks = 0
         self.n_expected = 1  # for the progress callback
 
     def __call__(self, frames: Sequence[Frame], number: int) -> list[Change]:
         """Denoise frames (y, x, channels), each with its mask, together."""
         (own_rng,) = self._rng.spawn(1)
-        if self.noise is not None and _are_constant(
-            frames
-        ):  # a film fades to black: no noise is there
+        if number > 0 and _are_constant(frames):  # a film fades to black: no noise is there
             nothing = np.zeros(frames[0][0].shape, np.float32)
             return [Change(pixels, nothing, nothing) for pixels, _ in frames]
         grid = cut_series(len(frames), frames[0][0].shape[:2])
         is_whole = len(grid.blocks) == 1
-        survey = self._open(frames if is_whole else frames[:: -(-len(frames) // _SURVEYED)])
-        without = without_specks(survey, self._specks)
-        groups = self._known_groups.setdefault(without.noisy.shape[-1], without.groups)
-        without = replace(without, channels=groups)
+        survey, without = self.survey(frames, is_whole)
+        groups = without.groups
         noise = resolve(without, *self._asked)
         if self.noise is None:
             self.noise, self.groups = noise, groups
@@ -176,6 +195,16 @@ class Blocks:
                 return self._in_parts(
                     frames, grid, replace(survey, channels=groups), noise, own_rng
                 )
+
+    def survey(self, frames: Sequence[Frame], is_whole: bool) -> tuple[Picture, Picture]:
+        """Open what is looked at for choices about a block; return it as it came, and without specks.
+
+        Channels that are denoised together stay the same through all blocks.
+        """
+        survey = self._open(frames if is_whole else frames[:: -(-len(frames) // _SURVEYED)])
+        without = without_specks(survey, self._specks)
+        groups = self.known_groups.setdefault(without.noisy.shape[-1], without.groups)
+        return survey, replace(without, channels=groups)
 
     def _in_parts(
         self,

@@ -25,7 +25,14 @@ _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
 class FileError(ValueError):
-    """A file that cannot be read or written; the message is one line and names the file."""
+    """A file that cannot be read or written; the message is one line and names the file.
+
+    ``options`` are those that it is about, for surfaces that name their controls: "volume".
+    """
+
+    def __init__(self, message: str, *options: str) -> None:
+        super().__init__(message)
+        self.options = options
 
 
 @dataclass(eq=False)
@@ -107,7 +114,7 @@ def naming_errors(file: Path) -> Iterator[None]:
         with suppress_warnings():
             yield
     except FileError as error:
-        raise FileError(f"{file}: {error}") from error
+        raise FileError(f"{file}: {error}", *error.options) from error
     except FileNotFoundError as error:
         raise FileError(f"{file}: no such file") from error
     except MemoryError as error:

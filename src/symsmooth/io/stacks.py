@@ -103,7 +103,11 @@ def _third_axis(
         return None
     if third == "time":
         if "T" not in axes:
-            raise FileError(f"has no axis of time: its axes are {axes}; use --volume")
+            raise FileError(
+                f"has no axis of time: its axes are {axes}; denoise it as a volume, or slice by slice",
+                "volume",
+                "slices",
+            )
         return axes.index("T")
     if "Z" in axes:
         return axes.index("Z")
@@ -113,5 +117,7 @@ def _third_axis(
     longer = [i for i in others if image.pixels.shape[i] > 1]
     if len(longer) != 1:
         shape = "x".join(str(n) for n in image.pixels.shape)
-        raise FileError(f"is no volume: its axes are {axes}, {shape}; leave --volume out")
+        raise FileError(
+            f"is no volume: its axes are {axes}, {shape}; denoise it slice by slice", "slices"
+        )
     return longer[0]

@@ -47,8 +47,9 @@ _DAMAGED = "it is damaged or was cut off; if a player shows it, make a copy: ffm
 def read(file: OpenFile) -> list[ImageFile]:
     """Refuse: a video is not read whole."""
     raise FileError(
-        "is a video, not a picture; symsmooth denoise IN.mp4 -o OUT.mp4 denoises it, and --frame N with "
-        "-o OUT.png takes one frame of it"
+        "is a video, not a picture; symsmooth denoise IN.mp4 -o OUT.mp4 denoises it, or one frame of it "
+        "to a picture",
+        "frame",
     )
 
 
@@ -504,15 +505,16 @@ def encoder_of(pixels: Pixels, lossless: bool, name: Path) -> tuple[str, str]:
     if _CONTAINERS[name.suffix.lower()] == _Y4M:
         return "wrapped_avframe", pixels.encoded_as(lossless=False)[0]
     codec = "ffv1" if lossless else "libx264" if pixels.depth == 8 else "libx265"
-    better = "" if lossless else "; write .mkv with --lossless"
+    better = "" if lossless else "; write .mkv without loss"
+    options = () if lossless else ("lossless",)
     try:
         known = {each.name for each in av.codec.Codec(codec, "w").video_formats or ()}
     except av.codec.codec.UnknownCodecError:  # FFmpeg may be built without it, for its licence
-        raise FileError(f"the FFmpeg in use has no {codec}{better}") from None
+        raise FileError(f"the FFmpeg in use has no {codec}{better}", *options) from None
     for pix_fmt in pixels.encoded_as(lossless):
         if pix_fmt in known:
             return codec, pix_fmt
-    raise FileError(f"has pixels ({pixels.name}) that {codec} cannot hold{better}")
+    raise FileError(f"has pixels ({pixels.name}) that {codec} cannot hold{better}", *options)
 
 
 def check_name(path: Path, lossless: bool) -> None:
@@ -520,8 +522,9 @@ def check_name(path: Path, lossless: bool) -> None:
     suffix = path.suffix.lower()
     if suffix not in _CONTAINERS:
         raise FileError(
-            f"{path}: a video is written as {', '.join(_CONTAINERS)}, not {suffix!r}; --frame N writes "
-            "one frame of it as a picture"
+            f"{path}: a video is written as {', '.join(_CONTAINERS)}, not {suffix!r}; one frame of "
+            "it can be a picture",
+            "frame",
         )
     if lossless and suffix not in (".mkv", ".y4m"):
         raise FileError(f"{path}: lossless video (FFV1) goes into .mkv; end the name so")

@@ -37,6 +37,8 @@ _REMEDIES: Mapping[Remedy, str] = {
     "this-region": "a box at {value} (x, y, width, height)",
     "stronger": "Strength {value}",
     "floats": "the command line can write floats",
+    "series": "Time series",
+    "resume": "the command line",
 }
 _CHOICES: Mapping[Remedy, str] = {
     "level": "white",

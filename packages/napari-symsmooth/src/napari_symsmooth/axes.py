@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-Role = Literal["plane", "one by one", "volume", "channels"]
+Role = Literal["plane", "one by one", "volume", "series", "channels"]
 
-CHOICES: tuple[Role, ...] = ("one by one", "volume", "channels")
+CHOICES: tuple[Role, ...] = ("one by one", "volume", "series", "channels")
 """What an axis can be that is not one of the two of a plane."""
 
 _DEPTH = {"z", "depth", "plane", "slice"}
 _CHANNELS = {"c", "ch", "channel", "channels", "band", "wavelength"}
-_LETTERS = {"one by one": "Q", "volume": "Z", "channels": "C"}  # as image files name their axes
+_LETTERS = {
+    "one by one": "Q",
+    "volume": "Z",
+    "series": "T",
+    "channels": "C",
+}  # as files name their axes
 
 
 def guess_roles(labels: Sequence[str]) -> tuple[Role, ...]:
     """Return what each axis is, colours of an RGB layer left out.
 
     Axes that are called y and x make the plane, else the last two do.  Depth makes a volume, channels are
-    denoised together; time, and what has no name, is done one by one.
+    denoised together; time, and what has no name, is done one by one unless the user makes it a series.
 
     Examples
     --------
@@ -53,9 +58,11 @@ def letters_of(roles: Sequence[Role], rgb: bool) -> str:
     >>> letters_of(("one by one", "volume", "plane", "plane"), rgb=False)
     'QZYX'
     """
-    for role in ("volume", "channels"):
+    for role in ("volume", "series", "channels"):
         if roles.count(role) + (rgb and role == "channels") > 1:
             raise ValueError(f"only one axis can be {role}; make the others one by one")
+    if "volume" in roles and "series" in roles:
+        raise ValueError("a series has flat frames; make the axis of the volume one by one")
     plane = iter("YX")
     letters = "".join(next(plane) if role == "plane" else _LETTERS[role] for role in roles)
     return letters + "C" * rgb

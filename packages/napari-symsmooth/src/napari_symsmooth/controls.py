@@ -10,6 +10,7 @@ from magicgui.widgets import (
     CheckBox,
     ComboBox,
     Container,
+    FileEdit,
     FloatSlider,
     FloatSpinBox,
     Label,
@@ -31,13 +32,18 @@ _QUALITY = "How much time to spend: preview is the fastest, best the slowest."
 _NOISE = "\n".join(
     [f"{kind.word}: {kind.about}" for kind in NOISE_KINDS]
     + ["from a rectangle: Measured on flat ground that you mark."]
+    + ["from a file: A model of your camera, as “Save noise” and symsmooth noise write it."]
 )
 _STRENGTH = "Above 1 for a smoother picture, below 1 for more detail."
 _LEVEL = "Standard deviation of the noise in the units of the pixels; 0 to have it estimated."
 _SHAPES = "Draw a rectangle on flat ground, at least 16 pixels a side, and keep it selected."
+_MODEL = "A noise model, such as camera.json; it must be about pixels in the same units."
+_BLEND = "How much of the noise reduction the result has: 0 is the layer, 1 the result. At once."
+_BLEND_COLOUR = "The same for colour, which is what red, green and blue differ in."
 _STD = "Add a layer with the standard deviation of the result at each pixel."
 _AXIS = (
-    "one by one: each plane by itself. volume: planes above and below help. "
+    "one by one: each plane by itself. volume: planes above and below help. series: frames help each "
+    "other, wherever things move. "
     "channels: together where they show the same things."
 )
 
@@ -69,13 +75,15 @@ class NoiseControls:
             label="Rectangle",
             options={"tooltip": _SHAPES},
         )
-        self.rows = [self.kind, self.level, self.shapes]
+        self.file = FileEdit(name="file", label="Model", mode="r", filter="*.json", tooltip=_MODEL)
+        self.rows = [self.kind, self.level, self.shapes, self.file]
         self.kind.changed.connect(self.show_what_is_asked)
 
     def show_what_is_asked(self, kind: str) -> None:
-        """Show the level for white noise, the rectangle for noise that is measured."""
+        """Show the level for white noise, the rectangle for noise that is measured, the name of a file."""
         self.level.visible = kind == "white"
         self.shapes.visible = kind == "from a rectangle"
+        self.file.visible = kind == "from a file"
 
 
 class AxisControls:
@@ -141,6 +149,36 @@ def strength_slider() -> FloatSlider:
         step=0.05,
         value=1.0,
         tooltip=_STRENGTH,
+    )
+
+
+class BlendControls:
+    """How much of the noise reduction the newest result has: two sliders that are there once it is."""
+
+    def __init__(self) -> None:
+        self.strength = _share_slider("blend", "Result", _BLEND)
+        self.colour = _share_slider("blend_colour", "Result, colour", _BLEND_COLOUR)
+        self.rows = [self.strength, self.colour]
+        self.show(False, False)
+
+    def show(self, visible: bool, colour: bool) -> None:
+        """Show the sliders, at full strength."""
+        for slider, shown in ((self.strength, visible), (self.colour, visible and colour)):
+            with slider.changed.blocked():
+                slider.value = 1.0
+            slider.visible = shown
+
+
+def _share_slider(name: str, label: str, tooltip: str) -> FloatSlider:
+    return FloatSlider(
+        name=name,
+        label=label,
+        min=0.0,
+        max=1.0,
+        step=0.01,
+        value=1.0,
+        tooltip=tooltip,
+        tracking=False,  # a stack is blended when the slider is let go
     )
 
 

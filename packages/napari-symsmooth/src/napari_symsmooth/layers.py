@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symsmooth.app.stack import Pieces
 from symsmooth.io import ImageFile
-from symsmooth.io.stacks import Stack, cut
+from symsmooth.io.stacks import cut
 
 from .axes import Role, letters_of
 
@@ -23,7 +24,8 @@ Box = tuple[slice, ...]  # one for each axis of the pixels
 Region = tuple[int, int, int, int]  # x, y, width, height
 
 _PREVIEW_SIDE = 512  # pixels: about a second at the fast preset
-_PREVIEW_DEPTH = 2  # slices above and below: as far as the patches of volumes look
+# Slices above and below: as far as the patches of volumes look; frames before and after.
+_PREVIEW_DEPTH = {"volume": 2, "series": 3}
 _RESULT_IS_ONE_SCALE = ("multiscale", "locked_data_level")
 _APPEARANCE = (
     "contrast_limits",
@@ -43,7 +45,7 @@ class Source:
     pixels : array_like
         In full resolution; may be a dask or Zarr array, which is loaded piece by piece.
     axes : str
-        A letter for each axis: Y, X, Z for a volume, C for channels, Q for one by one.
+        A letter for each axis: Y, X, Z for a volume, T for a series, C for channels, Q for one by one.
     rgb : bool
         Whether the last axis holds colours, and alpha if there are four.
     """
@@ -53,23 +55,16 @@ class Source:
     rgb: bool
 
     @property
-    def stack(self) -> Stack:
-        """How the pixels are cut into pictures or volumes."""
+    def pieces(self) -> Pieces:
+        """How the pixels are cut into pictures, volumes or series; alpha is not denoised."""
         channels = self.axes.index("C") if "C" in self.axes else None
-        return cut(ImageFile(self.pixels, channels, None, "", axes=self.axes))
-
-    @property
-    def n_colours(self) -> int | None:
-        """How many of the last axis are denoised: alpha is not; None for all."""
-        return 3 if self.rgb else None
-
-    def load(self, index: tuple[int | slice, ...]) -> Array:
-        """Return the pixels of a piece."""
-        return np.asarray(self.pixels[index])
+        image = ImageFile(self.pixels, channels, None, "", axes=self.axes)
+        stack = cut(image, "time" if "T" in self.axes else "auto")
+        return Pieces(image, stack, 3 if self.rgb else None)
 
     def within(self, box: Box) -> Source:
         """Return a part of it, loaded."""
-        return Source(self.load(box), self.axes, self.rgb)
+        return Source(np.asarray(self.pixels[box]), self.axes, self.rgb)
 
 
 def open_layer(layer: Any, roles: Sequence[Role]) -> Source:
@@ -94,7 +89,7 @@ def full_shape(layer: Any) -> tuple[int, ...]:
 
 
 def visible_box(layer: Any, roles: Sequence[Role], place: Sequence[int]) -> Box:
-    """Return what is seen of a layer: the middle of it if it is large, with a few slices of a volume."""
+    """Return what is seen of a layer: the middle of it if it is large, with a few slices or frames."""
     factors = np.ones(layer.ndim)
     if layer.multiscale:
         factors = np.asarray(layer.downsample_factors[layer.data_level])[: layer.ndim]
@@ -107,23 +102,25 @@ def visible_box(layer: Any, roles: Sequence[Role], place: Sequence[int]) -> Box:
         if role == "plane":
             excess = max(last + 1 - first - _PREVIEW_SIDE, 0)
             box.append(slice(first + excess // 2, last + 1 - (excess - excess // 2)))
-        elif role == "volume":
-            box.append(
-                slice(max(place[axis] - _PREVIEW_DEPTH, 0), place[axis] + _PREVIEW_DEPTH + 1)
-            )
+        elif role in _PREVIEW_DEPTH:
+            depth = _PREVIEW_DEPTH[role]
+            box.append(slice(max(place[axis] - depth, 0), place[axis] + depth + 1))
         else:
             whole = role == "channels"
             box.append(slice(0, n) if whole else slice(place[axis], place[axis] + 1))
     return (*box, slice(None)) if layer.rgb else tuple(box)
 
 
-def middle_of_volume(pixels: Array, roles: Sequence[Role], box: Box, place: Sequence[int]) -> Array:
-    """Return the slice of a denoised box that is looked at, its axis kept."""
-    if "volume" not in roles:
-        return pixels
-    axis = roles.index("volume")
-    at = place[axis] - box[axis].start
-    return np.take(pixels, [at], axis=axis)
+def seen_slice(
+    pixels: Array, roles: Sequence[Role], box: Box, place: Sequence[int]
+) -> tuple[Array, Box]:
+    """Return the slice of a denoised box that is looked at, its axes kept, and where it is."""
+    shown = list(box)
+    for axis, role in enumerate(roles):
+        if role in _PREVIEW_DEPTH:
+            pixels = np.take(pixels, [place[axis] - box[axis].start], axis=axis)
+            shown[axis] = slice(place[axis], place[axis] + 1)
+    return pixels, tuple(shown)
 
 
 def rectangle_in(layer: Any, roles: Sequence[Role], shapes: Any, point: Sequence[float]) -> Region:

@@ -12,25 +12,29 @@ from magicgui.widgets import Container
 from napari.qt.threading import create_worker
 from napari.utils.notifications import show_warning
 from qtpy.QtCore import QTimer
+from qtpy.QtWidgets import QFileDialog
 
 from symsmooth import __version__
-from symsmooth.core.image import Array
 from symsmooth.core.parallel import Cancelled
+from symsmooth.io.noise_files import save_noise
+from symsmooth.noise import Noise
 
 from . import controls
 from .axes import Role
 from .layers import (
     Box,
+    Source,
     like_layer,
     like_layer_with_other_values,
-    middle_of_volume,
     moved,
     open_layer,
     place_in,
     rectangle_in,
+    seen_slice,
     visible_box,
 )
 from .run import Result, Settings, Watch, run
+from .strengths import Blendable
 
 _MILLISECONDS = 100  # between two checks of how far a run is
 _PREVIEW_NAME = "denoised preview"
@@ -51,20 +55,29 @@ class DenoiseWidget(Container):
         self.noise = controls.NoiseControls()
         self.strength = controls.strength_slider()
         self.with_std = controls.std_box()
+        self.blend = controls.BlendControls()
         self.preview_button = controls.button(
             "preview_button", "Preview", "Denoise what is seen, up to 512 x 512 pixels of it."
         )
         self.run_button = controls.button("run_button", "Denoise", "Denoise all of the layer.")
         self.cancel_button = controls.button("cancel_button", "Cancel", "Stop the run.")
+        self.save_button = controls.button(
+            "save_button", "Save noise", "Keep the noise of the last run for other pictures."
+        )
         self.progress = controls.progress_bar()
         self.status = controls.text_line("status")
         rows = [self.layer, self.quality, *self.noise.rows, self.strength, self.with_std]
+        rows += self.blend.rows
         form = controls.form(rows)
-        buttons = controls.buttons([self.preview_button, self.run_button, self.cancel_button])
+        buttons = controls.buttons(
+            [self.preview_button, self.run_button, self.cancel_button, self.save_button]
+        )
         super().__init__(labels=False, widgets=[form, buttons, self.progress, self.status])
         self.axes = controls.AxisControls(form, below=self.layer)
         self._watch: Watch | None = None
         self._is_closed = False
+        self._model: Noise | None = None  # of the last run
+        self._result: tuple[Any, Blendable] | None = None  # its layer, and what it is made of
         self._timer = QTimer(self.native)
         self._timer.setInterval(_MILLISECONDS)
         self._timer.timeout.connect(self._show_progress)
@@ -75,6 +88,9 @@ class DenoiseWidget(Container):
         self.preview_button.changed.connect(lambda: self.preview())
         self.run_button.changed.connect(lambda: self.denoise())
         self.cancel_button.changed.connect(lambda: self.cancel())
+        self.save_button.changed.connect(lambda: self._ask_where_to_save())
+        for slider in self.blend.rows:
+            slider.changed.connect(lambda _: self._blend_result())
         self.native.destroyed.connect(self._close)
         self.noise.show_what_is_asked(self.noise.kind.value)
         self._show_running(False)
@@ -87,6 +103,28 @@ class DenoiseWidget(Container):
     def preview(self) -> Any:
         """Denoise what is seen of the layer; return the worker, None if it could not start."""
         return self._start(preview=True)
+
+    def save_noise(self, path: str) -> None:
+        """Keep the noise of the last run as a file, such as camera.json."""
+        if self._model is None:
+            self._say("denoise or preview a layer first; its noise can be saved then")
+            return
+        try:
+            save_noise(self._model, path)
+        except ValueError as error:
+            self._say(str(error))
+        else:
+            self.status.value = f"Saved {path}."
+
+    def _ask_where_to_save(self) -> None:
+        if self._model is None:
+            self.save_noise("")
+            return
+        path, _ = QFileDialog.getSaveFileName(
+            self.native, "Save noise", "camera.json", "Noise models (*.json)"
+        )
+        if path:
+            self.save_noise(path)
 
     def cancel(self) -> None:
         """End what is running."""
@@ -118,7 +156,7 @@ class DenoiseWidget(Container):
         task = partial(run, source, settings, watch, place, part)
         worker = create_worker(_unless_cancelled, task, _start_thread=False)
         if box is None:
-            finish = partial(self._add_result, layer, settings)
+            finish = partial(self._add_result, layer, source, settings)
         else:
             finish = partial(self._show_preview, layer, roles, settings, place, box)
         worker.returned.connect(partial(self._end, finish))
@@ -133,9 +171,10 @@ class DenoiseWidget(Container):
             if self.noise.shapes.value is None:
                 raise ValueError("add a Shapes layer and draw a rectangle on flat ground")
             region = rectangle_in(layer, roles, self.noise.shapes.value, self._viewer.dims.point)
+        file = str(self.noise.file.value) if self.noise.kind.value == "from a file" else ""
         return Settings(
             self.quality.value, self.noise.kind.value, self.noise.level.value, region,
-            self.strength.value, self.with_std.value,
+            file, self.strength.value, self.with_std.value,
         )  # fmt: skip
 
     def _end(self, finish: Callable[[Result], None], result: Result | str | None) -> None:
@@ -149,6 +188,7 @@ class DenoiseWidget(Container):
         elif isinstance(result, str):
             self._say(result)
         else:
+            self._model = result.model
             finish(result)
             self.status.value = f"Done. {_sentence(result.noise.words)}"
             for warning in result.warnings:
@@ -168,10 +208,13 @@ class DenoiseWidget(Container):
         self.status.value = after + sentence
         show_warning(sentence)
 
-    def _add_result(self, layer: Any, settings: Settings, result: Result) -> None:
+    def _add_result(self, layer: Any, source: Source, settings: Settings, result: Result) -> None:
         notes = _notes(layer, settings, result)
         attributes = like_layer(layer, f"{layer.name} denoised", notes)
-        denoised = napari.layers.Image(result.image, **attributes)
+        blendable = Blendable(source, result.image)
+        denoised = napari.layers.Image(blendable.made(), **attributes)
+        self._result = denoised, blendable
+        self.blend.show(True, blendable.has_colour)
         self._viewer.add_layer(denoised)
         if result.std is not None:
             attributes = like_layer_with_other_values(layer, f"{layer.name} uncertainty", notes)
@@ -179,6 +222,18 @@ class DenoiseWidget(Container):
             self._viewer.add_layer(uncertainty)
             uncertainty.visible = False
             self._viewer.layers.selection.active = denoised
+
+    def _blend_result(self) -> None:
+        """Make the newest result what the sliders say, without denoising again."""
+        if self._result is None or self._result[0] not in self._viewer.layers:
+            self.blend.show(False, False)
+            return
+        shown, blendable = self._result
+        strength = self.blend.strength.value
+        colour = self.blend.colour.value if blendable.has_colour else strength
+        blendable.write(shown.data, strength, colour)
+        shown.metadata["symsmooth"]["blend"] = (strength, colour)
+        shown.refresh()
 
     def _show_preview(
         self,
@@ -190,13 +245,9 @@ class DenoiseWidget(Container):
         result: Result,
     ) -> None:
         """Lay the denoised part over the layer, in place of the last preview."""
-        pixels: Array = middle_of_volume(result.image, roles, box, place)
-        box_shown = [
-            slice(place[axis], None) if role == "volume" else part
-            for axis, (role, part) in enumerate(zip(roles, box, strict=False))
-        ]
+        pixels, shown = seen_slice(result.image, roles, box, place)
         attributes = like_layer(layer, _PREVIEW_NAME, _notes(layer, settings, result))
-        attributes["translate"] = moved(layer, tuple(box_shown))
+        attributes["translate"] = moved(layer, shown)
         if _PREVIEW_NAME in self._viewer.layers:
             self._viewer.layers.remove(_PREVIEW_NAME)
         self._viewer.add_layer(napari.layers.Image(pixels, **attributes))

@@ -1,0 +1,582 @@
+"""One way to denoise a stack: slice by slice, as volumes or as series, in memory or frame by frame.
+
+Where pixels come from and go to is not known here: a file that is read whole (``jobs``), a layer of a
+viewer, files of pictures (``series``), ``video``.  A picture is a stack of one slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from ..core.parallel import Progress, part_of
+from .dtypes import check_dtype
+from .errors import UsageError
+from .frame_numbers import frames_looked_at
+from .noise_left import warn_of_noise_left
+from .noise_report import NoiseDescription, describe, find_warnings, value_range
+
+if TYPE_CHECKING:
+    from ..core.image import Picture
+    from ..io import ImageFile
+    from ..io.stacks import Stack, Third
+    from ..methods import Method
+    from ..noise import Noise, NoiseEstimator
+    from ..noise.check import Check
+    from .job_warnings import JobWarning
+
+ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
+Region = tuple[int, int, int, int]  # x, y, width, height
+Index = tuple[int | slice, ...]  # of a piece of a stack
+
+_NOISE_TIME = 0.05  # of the whole, for the progress callback: the search for the noise
+_MAX_ESTIMATES = 8  # slices from which the noise level of a stack is taken
+_ALL, NONE = "all", "none"  # of the channels hold something of their own
+
+
+@dataclass(frozen=True)
+class DenoiseJob:
+    """What is done to every file of one run."""
+
+    method: Method
+    options: Mapping[str, object]
+    sigma: float | None
+    channel_axis: ChannelAxis
+    workers: int | None
+    seed: int
+    third: Third = "auto"
+    noise_region: Region | None = None  # x, y, width, height of a flat area
+    linear: bool = False  # a raw file that is developed gets no tone curve
+    dtype: str = ""  # of what is written; empty: that of the file
+    frame: int | None = None  # the only one of a series that is written
+    lossless: bool = False  # of a video
+    was_looked_at: bool = False  # a model of noise in the options was found in this very file
+
+    def __post_init__(self) -> None:
+        from ..noise.resolve import check_one_noise
+
+        check_dtype(self.dtype)
+        if self.noise_region is not None and not self.method.takes_noise:
+            raise UsageError(
+                f"{self.method.name} handles white noise only; give its level instead", "sigma"
+            )
+        try:
+            check_one_noise(self.sigma, self.options.get("noise", "auto"), self.noise_region)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+
+    def find_noise(self, image: NoiseEstimator) -> Noise | None:
+        """Return the noise that is to be removed: what was said, or measured; None if none is."""
+        from ..noise import resolve
+
+        if not self.method.removes_noise:
+            return None
+        asked: Any = self.options.get("noise", "auto")
+        white_only = not self.method.takes_noise
+        found: Any = resolve(
+            image, self.sigma, asked, region=self.noise_region, white_only=white_only
+        )
+        if (
+            self.has_model or self.dtype
+        ):  # units were checked, and dark slices of floats look like others
+            found = replace(found, pixels=None)
+        noise: Noise = found
+        return noise
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model of noise was given."""
+        return not isinstance(self.options.get("noise", "auto"), str)
+
+    @property
+    def noise_is_given(self) -> bool:
+        """Whether the level of the noise was said: by itself, or as a model."""
+        return self.sigma is not None or (self.has_model and not self.was_looked_at)
+
+    @property
+    def channels(self) -> Any:
+        """Which channels are denoised together, if that was said."""
+        return self.options.get("channels", "auto")
+
+    @property
+    def finds_noise(self) -> bool:
+        """Whether the noise is to be found, whatever it is."""
+        return self.may_warn and self.options.get("noise", "auto") == "auto"
+
+    @property
+    def may_warn(self) -> bool:
+        """Whether noise was left to be found: then it may be found wrong."""
+        return self.method.takes_noise and not self.noise_is_given and self.noise_region is None
+
+    @property
+    def knows_time(self) -> bool:
+        """Whether its method takes a series."""
+        return "time_axis" in self.method.accepts
+
+    @property
+    def specks(self) -> Any:
+        """Whether specks are replaced; other methods keep them."""
+        default = "auto" if "specks" in self.method.options else "keep"
+        return self.options.get("specks", default)
+
+    @property
+    def chosen(self) -> dict[str, object]:
+        """What the user chose, without the noise, which is described separately."""
+        chosen = {name: value for name, value in self.options.items() if name != "noise"}
+        return chosen | ({"dtype": self.dtype} if self.dtype else {})
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Pixels, and how they are cut into pictures, volumes or series.
+
+    Attributes
+    ----------
+    image : ImageFile
+        Its pixels may be lazy, as those of dask and Zarr are: they are loaded piece by piece.
+    stack : Stack
+    n_colours : int or None
+        How many of the last axis are denoised, if not all: what follows them is opacity, which stays.
+    """
+
+    image: ImageFile
+    stack: Stack
+    n_colours: int | None = None
+
+    def load(self, index: Index) -> Any:
+        """Return the pixels at an index."""
+        import numpy as np
+
+        return self.colours(np.asarray(self.image.pixels[index]))
+
+    def colours(self, pixels: Any) -> Any:
+        """Return pixels without opacity."""
+        return pixels if self.n_colours is None else pixels[..., : self.n_colours]
+
+    @cached_property
+    def middle(self) -> Index:
+        """The middle piece, or the one nearest to it that shows something in all channels, or at all."""
+        import numpy as np
+
+        pieces, seen = self.stack.pieces, None
+        middle = len(pieces) // 2
+        for number in sorted(range(len(pieces)), key=lambda number: abs(number - middle)):
+            if len(pieces) > 1:
+                piece = self.load(pieces[number])
+                if own_channels(piece, self.stack.channel_axis) == _ALL:
+                    return pieces[number]
+                if seen is None and np.isfinite(piece).any():
+                    seen = pieces[number]
+        return pieces[middle] if seen is None else seen
+
+    @property
+    def channel_axis_of_frames(self) -> int | None:
+        """The axis of the channels in a frame of a series."""
+        axis, time = self.stack.channel_axis, self.stack.time_axis
+        return axis if axis is None or time is None or axis < time else axis - 1
+
+    def frames_looked_at(self) -> list[Any]:
+        """Return the frames of the middle series from which the noise of all is found."""
+        time = self.image.axes.index(self.stack.third)
+        index = list(self.middle)
+        frames = []
+        for number in frames_looked_at(self.image.pixels.shape[time]):
+            index[time] = number
+            frames.append(self.load(tuple(index)))
+        return frames
+
+
+def noise_estimator(
+    image: ImageFile,
+    stack: Stack,
+    n_colours: int | None = None,
+    channels: Any = "auto",
+    specks: Any = "auto",
+) -> NoiseEstimator:
+    """Return what measures the noise of a stack: that of the middle slice, the level that of several.
+
+    Frames of a series are looked at together.
+    """
+    import numpy as np
+
+    from ..noise import NoiseEstimator
+
+    pieces = Pieces(image, stack, n_colours)
+    if stack.time_axis is not None:
+        axis = pieces.channel_axis_of_frames
+        alike = with_most_channels(pieces.frames_looked_at(), axis)
+        return noise_of_frames(alike, axis, channels, specks)
+
+    def open_others(opened: Picture) -> Iterator[Picture]:
+        step = max(len(stack) // _MAX_ESTIMATES, 1)
+        for index in stack.pieces[step // 2 :: step]:
+            piece = pieces.load(index)
+            if index == pieces.middle:
+                yield opened
+            elif np.isfinite(piece).any():
+                other = _opened(piece, stack.channel_axis, channels, specks)
+                if other.noisy.shape[-1] == opened.noisy.shape[-1]:  # no grey one among colours
+                    yield other
+
+    return NoiseEstimator(
+        lambda: _opened(pieces.load(pieces.middle), stack.channel_axis, channels, specks),
+        open_others if len(stack.pieces) > 1 else None,
+    )
+
+
+def noise_of_frames(
+    frames: Sequence[Any], channel_axis: int | None, channels: Any, specks: Any
+) -> NoiseEstimator:
+    """Return what measures the noise that frames have in common."""
+    import numpy as np
+
+    from ..noise import NoiseEstimator
+
+    if len(frames) == 1:
+        return NoiseEstimator(lambda: _opened(frames[0], channel_axis, channels, specks))
+    axis = None if channel_axis is None else channel_axis % frames[0].ndim + 1
+    return NoiseEstimator(lambda: _opened(np.stack(frames), axis, channels, specks, 0))
+
+
+def _opened(
+    pixels: Any, channel_axis: int | None, channels: Any, specks: Any, time_axis: int | None = None
+) -> Picture:
+    from ..core.image import open_image
+    from ..noise.specks import without_specks
+
+    return without_specks(open_image(pixels, channel_axis, None, channels, time_axis), specks)
+
+
+def own_channels(pixels: Any, channel_axis: int | None) -> str:
+    """Say which channels of a picture or volume hold something of their own."""
+    import numpy as np
+
+    from ..core.image import open_image
+
+    axis = channel_axis
+    last = pixels[..., np.newaxis] if axis is None else np.moveaxis(pixels, axis, -1)
+    known = last[np.isfinite(last).all(axis=-1)]
+    if not known.size or (known == known[0]).all():
+        return NONE
+    counted = None if axis is None else open_image(pixels, axis).counted
+    return _ALL if counted is None else str(counted.own)
+
+
+def with_most_channels(frames: Sequence[Any], axis: int | None) -> list[Any]:
+    """Return the frames in which all channels show something, or else the most frames that are alike."""
+    by_channels: dict[str, list[Any]] = {}
+    for frame in frames:
+        by_channels.setdefault(own_channels(frame, axis), []).append(frame)
+    if len(by_channels) > 1:
+        by_channels.pop(NONE, None)
+    return by_channels[max(by_channels, key=lambda own: (own == _ALL, len(by_channels[own])))]
+
+
+def find_noise(job: DenoiseJob, pieces: Pieces, plane: Index | None = None) -> Noise | None:
+    """Return the noise that is to be removed from a stack: as was said, measured, or as its pixels say.
+
+    Flat ground is measured on a plane of the stack, the middle one if none is given.
+    """
+    return _found_noise(job, pieces, plane)[0]
+
+
+def _found_noise(
+    job: DenoiseJob, pieces: Pieces, plane: Index | None = None
+) -> tuple[Noise | None, NoiseEstimator]:
+    image, stack = pieces.image, pieces.stack
+    estimator = noise_estimator(image, stack, pieces.n_colours, job.channels, job.specks)
+    ground = estimator
+    if job.noise_region is not None and (plane is not None or stack.third):
+        from ..io.stacks import cut
+
+        flat = replace(pieces, stack=cut(image, "none"))
+        only = replace(flat.stack, pieces=[flat.middle if plane is None else plane])
+        ground = noise_estimator(image, only, pieces.n_colours, job.channels, job.specks)
+    return job.find_noise(ground), estimator
+
+
+@dataclass(frozen=True)
+class Denoised:
+    """A denoised stack, the noise it had, what the method chose, and what is doubtful."""
+
+    pixels: Any
+    std: Any = None  # standard deviation of the result, if it was asked for
+    noise: Noise | None = None
+    words: NoiseDescription | None = None
+    learned: Mapping[str, object] = field(default_factory=dict)
+    warnings: Sequence[JobWarning] = ()
+    removed: float = 0.0  # root mean square of the change
+    check: Check | None = None
+    channels: str = ""  # what was found out about them
+
+
+def denoise_stack(
+    job: DenoiseJob,
+    pieces: Pieces,
+    progress: Progress | None = None,
+    *,
+    noise: Noise | None = None,
+    dtype: Any = None,
+    with_std: bool = False,
+) -> Denoised:
+    """Denoise all pieces of a stack with one noise.
+
+    Parameters
+    ----------
+    job : DenoiseJob
+    pieces : Pieces
+    progress : callable or None
+    noise : Noise or None
+        That of the whole, if this is a part; None finds it.
+    dtype : dtype or None
+        In which pixels are denoised; None for their own.
+    with_std : bool
+        Whether the standard deviation of the result is asked for, which the default method knows.
+    """
+    import numpy as np
+
+    stack, image = pieces.stack, pieces.image
+    if stack.time_axis is not None:
+        check_series(job)
+    if progress is not None:
+        progress(0.0, "noise")
+    if noise is not None:
+        estimator = noise_estimator(image, stack, pieces.n_colours, job.channels, job.specks)
+    else:
+        noise, estimator = _found_noise(job, pieces)
+    middle, axis = pieces.load(pieces.middle), stack.channel_axis
+    span = value_range(image.pixels if isinstance(image.pixels, np.ndarray) else middle)
+    run = StackRun(job, estimator, noise, middle, pieces.channel_axis_of_frames, span)
+    work = np.dtype(image.pixels.dtype if dtype is None else dtype).newbyteorder("=")
+    result = np.empty(image.pixels.shape, work)
+    std = np.zeros(image.pixels.shape, np.float32) if with_std else None
+    learned: Mapping[str, object] = {}
+    count = len(stack.pieces)
+    for number, index in enumerate(stack.pieces):
+        result[index] = image.pixels[index]
+        before, after = pieces.load(index).astype(work, copy=False), pieces.colours(result[index])
+        if not np.isfinite(before).any():  # an empty frame stays one
+            continue
+        name = f"slice {number + 1} of {count}: " if count > 1 else ""
+        for part, model, share in run.parts(before, stack.time_axis, alone=count == 1):
+            start, end = (_NOISE_TIME + (1 - _NOISE_TIME) * (number + at) / count for at in share)
+            report = part_of(progress, start, end, name)
+            found = _fit(job, before[part], axis, model, report, stack.time_axis)
+            after[part], learned = found.pixels, found.learned
+            if std is not None:
+                pieces.colours(std[index])[part] = found.find_std()
+        run.note(before, after)
+        if index == pieces.middle and stack.time_axis is not None:
+            frames = (np.moveaxis(each, stack.time_axis, 0) for each in (before, after))
+            run.checked = tuple(each[len(each) // 2] for each in frames)
+        elif index == pieces.middle:
+            run.checked = before, after
+    check, warnings = run.check(None if stack.time_axis is not None else estimator.picture)
+    return Denoised(
+        result, std, noise, run.words, learned if count == 1 else {}, warnings, run.removed,
+        check, "" if noise is None else _channel_words(estimator.picture),
+    )  # fmt: skip
+
+
+class StackRun:
+    """What holds for all pieces of a stack, and what is told of them in the end.
+
+    ``noise`` is removed from all pieces that are like the picture of ``estimator``; ``sample`` is one of
+    them, ``channel_axis`` that of a piece, or of a frame of a series, ``span`` how far apart pixels can be.
+    """
+
+    def __init__(
+        self,
+        job: DenoiseJob,
+        estimator: NoiseEstimator,
+        noise: Noise | None,
+        sample: Any,
+        channel_axis: int | None,
+        span: float,
+    ) -> None:
+        self._job, self._estimator, self._axis, self._span = job, estimator, channel_axis, span
+        self.noise = noise
+        self.words = None if noise is None else describe_noise(job, noise, sample, span)
+        self._squares, self._n_pixels = 0.0, 0
+        self.checked: Any = None  # the piece that is looked at in the end, before and after
+
+    def parts(
+        self, pixels: Any, time_axis: int | None, alone: bool
+    ) -> Iterator[tuple[Any, Noise | None, tuple[float, float]]]:
+        """Yield parts of a piece that have one noise: where, which, and from where to where in the piece.
+
+        None stands for noise that is found in the part.  Black frames of a series, and grey ones in
+        colour, are no part of it: noise of three channels is not that of one.
+        """
+        import numpy as np
+
+        if time_axis is None:
+            noise = self.noise
+            if not alone and self._axis is not None:
+                noise = self.noise_of(pixels, own_channels(pixels, self._axis))
+            yield ..., noise, (0.0, 1.0)
+            return
+        frames, start = np.moveaxis(pixels, time_axis, 0), 0
+        for channels, alike in groupby(own_channels(frame, self._axis) for frame in frames):
+            stop = start + len(list(alike))
+            if channels != NONE:
+                part = (slice(None),) * time_axis + (slice(start, stop),)
+                noise = self.noise if self.fits(channels) else None
+                yield part, noise, (start / len(frames), stop / len(frames))
+            start = stop
+
+    def noise_of(self, piece: Any, channels: str) -> Noise | None:
+        """Return the noise of a picture: that of all, or its own if it is a grey one among colours."""
+        if self.noise is None or channels == NONE or self.fits(channels):
+            return self.noise
+        job = self._job
+        return job.find_noise(noise_of_frames([piece], self._axis, job.channels, job.specks))
+
+    def note(self, before: Any, after: Any) -> None:
+        """Count what was removed from a piece."""
+        self._squares += squared_change(before, after)
+        self._n_pixels += before.size
+
+    @property
+    def removed(self) -> float:
+        """Root mean square of what was removed."""
+        return (self._squares / max(self._n_pixels, 1)) ** 0.5
+
+    def fits(self, channels: str) -> bool:
+        """Whether the noise of all is that of a piece with these channels; a level that was given is."""
+        return self._job.sigma is not None or channels == self._channels
+
+    @cached_property
+    def _channels(self) -> str:
+        """Which channels of the pieces that have the noise hold something of their own."""
+        counted = self._estimator.picture.counted
+        return _ALL if counted is None else str(counted.own)
+
+    def check(self, picture: Picture | None = None) -> tuple[Check | None, list[JobWarning]]:
+        """Return what a look at one piece says, and what is doubtful; it is opened if it is not yet."""
+        from ..noise.check import check_result
+
+        if self.noise is None or self.words is None or self.checked is None:
+            return None, []
+        before, after = self.checked
+        warnings = find_warnings(self.words, before, self._span, self.removed, self._job.sigma)
+        if picture is None:
+            if not self.fits(
+                own_channels(before, self._axis)
+            ):  # a black or grey one between others
+                return None, warnings
+            picture = _opened(before, self._axis, self._job.channels, self._job.specks)
+        check = check_result(picture, after, self.noise)
+        if self._job.may_warn and check is not None and check.leaves_much:
+            own = trial(self._job, self._axis)
+            warnings += warn_of_noise_left(check, picture, self.noise, self._span, own)
+        return check, warnings
+
+
+def check_series(job: DenoiseJob) -> None:
+    """Refuse what cannot be honoured for a series."""
+    if not job.knows_time:
+        raise UsageError(
+            f"{job.method.name} knows of no time; denoise frames one by one, or take another method",
+            "slices",
+            "method",
+        )
+    if job.options.get("tone") == "srgb":
+        raise UsageError(
+            "the tone curve is corrected picture by picture, and a series would flicker; leave it out",
+            "tone",
+        )
+
+
+class _Fitted(NamedTuple):
+    """What a method made of one piece."""
+
+    pixels: Any
+    learned: dict[str, object]  # what it chose, if it reports that
+    find_std: Callable[[], Any]
+
+
+def apply(
+    job: DenoiseJob,
+    pixels: Any,
+    channel_axis: int | None,
+    noise: Noise | None,
+    progress: Progress | None,
+    time_axis: int | None = None,
+) -> tuple[Any, dict[str, object]]:
+    """Return a picture, volume or series denoised, and what the method chose, if it reports that."""
+    return _fit(job, pixels, channel_axis, noise, progress, time_axis)[:2]
+
+
+def _fit(
+    job: DenoiseJob,
+    pixels: Any,
+    channel_axis: int | None,
+    noise: Noise | None,
+    progress: Progress | None,
+    time_axis: int | None = None,
+) -> _Fitted:
+    shared = {
+        "channel_axis": channel_axis,
+        "time_axis": time_axis,
+        "rng": job.seed,
+        "workers": job.workers,
+        "progress": progress,
+    }
+    method = job.method
+    taken = {name: value for name, value in shared.items() if name in method.accepts}
+    arguments: dict[str, Any] = {**taken, **job.options, **method.noise_arguments(noise)}
+    if method.fit is None or not (method.reports or method.reports_if_used):
+        return _Fitted(method.function(pixels, **arguments), {}, lambda: None)
+    result = method.fit(pixels, **arguments)
+    learned = {name: _plain(getattr(result, name)) for name in method.reports}
+    used = {name: _plain(getattr(result, name)) for name in method.reports_if_used}
+    learned |= {name: value for name, value in used.items() if value}
+    return _Fitted(result.image, learned, lambda: result.std)
+
+
+def _plain(value: Any) -> object:
+    """Return a NumPy scalar as the Python number that JSON knows."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def trial(job: DenoiseJob, channel_axis: int | None) -> Any:
+    """Return what denoises a part as a job would, but fast, with other noise and another strength."""
+    options = {**job.options, "quality": "fast"}
+    axis = None if channel_axis is None else -1
+
+    def denoise(pixels: Any, noise: Noise, strength: float) -> Any:
+        own = replace(job, options={**options, "strength": strength})
+        return apply(own, pixels, axis, noise, None)[0]
+
+    return denoise
+
+
+def describe_noise(job: DenoiseJob, model: Noise, pixels: Any, span: float) -> NoiseDescription:
+    """Say what noise a job takes an image to have."""
+    assumed = not job.method.takes_noise
+    return describe(model, pixels, span, given=job.noise_is_given, assumed=assumed)
+
+
+def squared_change(before: Any, after: Any) -> float:
+    """Return the sum of the squared change of finite pixels, a line at a time: pictures may be large."""
+    import numpy as np
+
+    total = 0.0
+    with np.errstate(invalid="ignore"):  # infinite pixels stay what they are
+        for old, new in zip(before, after, strict=True):
+            change = np.subtract(new, old, dtype=np.float64)
+            total += float(np.square(np.nan_to_num(change, posinf=0.0, neginf=0.0)).sum())
+    return total
+
+
+def _channel_words(picture: Picture) -> str:
+    """Say which channels hold something of their own, and which show different things, if not all do."""
+    words = [] if picture.counted is None else [picture.counted.words]
+    if len(picture.groups) > 1:
+        number = len(picture.groups)
+        words.append(f"its channels show {number} different things and are denoised apart")
+    return ", ".join(words)
