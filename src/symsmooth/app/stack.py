@@ -34,6 +34,7 @@ Index = tuple[int | slice, ...]  # of a piece of a stack
 
 _NOISE_TIME = 0.05  # of the whole, for the progress callback: the search for the noise
 _MAX_ESTIMATES = 8  # slices from which the noise level of a stack is taken
+_CHECKED = 512  # pixels a side of a large picture that are checked
 _ALL, NONE = "all", "none"  # of the channels hold something of their own
 
 
@@ -195,14 +196,19 @@ def noise_estimator(
     n_colours: int | None = None,
     channels: Any = "auto",
     specks: Any = "auto",
+    *,
+    whole: bool = False,
+    opened: Picture | None = None,
 ) -> NoiseEstimator:
     """Return what measures the noise of a stack: that of the middle slice, the level that of several.
 
-    Frames of a series are looked at together.
+    Frames of a series are looked at together; of one large picture windows are, unless it is asked for
+    ``whole``.  A picture may be ``opened`` already.
     """
     import numpy as np
 
     from ..noise import NoiseEstimator
+    from ..noise.specks import without_specks
 
     pieces = Pieces(image, stack, n_colours)
     if stack.time_axis is not None:
@@ -221,10 +227,25 @@ def noise_estimator(
                 if other.noisy.shape[-1] == opened.noisy.shape[-1]:  # no grey one among colours
                     yield other
 
-    return NoiseEstimator(
-        lambda: _opened(pieces.load(pieces.middle), stack.channel_axis, channels, specks),
-        open_others if len(stack.pieces) > 1 else None,
-    )
+    def open_middle() -> Picture:
+        if opened is not None:
+            return without_specks(opened, specks)
+        piece, axis = pieces.load(pieces.middle), stack.channel_axis
+        if len(stack) == 1 and not whole and _is_large(piece, axis):
+            from ..core.blocks import sample_of
+
+            piece = sample_of(piece, axis)
+        return _opened(piece, axis, channels, specks)
+
+    return NoiseEstimator(open_middle, open_others if len(stack.pieces) > 1 else None)
+
+
+def _is_large(pixels: Any, channel_axis: int | None) -> bool:
+    """Whether a picture is denoised in pieces, and so never opened whole."""
+    from ..core.image import check_image
+    from ..gsfw.pieces import is_large
+
+    return is_large(check_image(pixels, channel_axis))
 
 
 def noise_of_frames(
@@ -284,17 +305,26 @@ def find_noise(job: DenoiseJob, pieces: Pieces, plane: Index | None = None) -> N
 
 
 def _found_noise(
-    job: DenoiseJob, pieces: Pieces, plane: Index | None = None
+    job: DenoiseJob,
+    pieces: Pieces,
+    plane: Index | None = None,
+    opened: Picture | None = None,
 ) -> tuple[Noise | None, NoiseEstimator]:
     image, stack = pieces.image, pieces.stack
-    estimator = noise_estimator(image, stack, pieces.n_colours, job.channels, job.specks)
+    estimator = noise_estimator(
+        image, stack, pieces.n_colours, job.channels, job.specks, opened=opened
+    )
     ground = estimator
-    if job.noise_region is not None and (plane is not None or stack.third):
+    if job.noise_region is not None:
         from ..io.stacks import cut
 
-        flat = replace(pieces, stack=cut(image, "none"))
-        only = replace(flat.stack, pieces=[flat.middle if plane is None else plane])
-        ground = noise_estimator(image, only, pieces.n_colours, job.channels, job.specks)
+        only = stack
+        if plane is not None or stack.third:
+            flat = replace(pieces, stack=cut(image, "none"))
+            only = replace(flat.stack, pieces=[flat.middle if plane is None else plane])
+        ground = noise_estimator(
+            image, only, pieces.n_colours, job.channels, job.specks, whole=True
+        )
     return job.find_noise(ground), estimator
 
 
@@ -343,14 +373,19 @@ def denoise_stack(
         check_series(job)
     if progress is not None:
         progress(0.0, "noise")
-    if noise is not None:
-        estimator = noise_estimator(image, stack, pieces.n_colours, job.channels, job.specks)
-    else:
-        noise, estimator = _found_noise(job, pieces)
+    work = np.dtype(image.pixels.dtype if dtype is None else dtype).newbyteorder("=")
     middle, axis = pieces.load(pieces.middle), stack.channel_axis
+    opened = None
+    if len(stack) == 1 and work == image.pixels.dtype:
+        opened = _open_once(job, middle, stack)
+    if noise is not None:
+        estimator = noise_estimator(
+            image, stack, pieces.n_colours, job.channels, job.specks, opened=opened
+        )
+    else:
+        noise, estimator = _found_noise(job, pieces, opened=opened)
     span = value_range(image.pixels if isinstance(image.pixels, np.ndarray) else middle)
     run = StackRun(job, estimator, noise, middle, pieces.channel_axis_of_frames, span)
-    work = np.dtype(image.pixels.dtype if dtype is None else dtype).newbyteorder("=")
     result = np.empty(image.pixels.shape, work)
     std = np.zeros(image.pixels.shape, np.float32) if with_std else None
     learned: Mapping[str, object] = {}
@@ -364,7 +399,8 @@ def denoise_stack(
         for part, model, share in run.parts(before, stack.time_axis, alone=count == 1):
             start, end = (_NOISE_TIME + (1 - _NOISE_TIME) * (number + at) / count for at in share)
             report = part_of(progress, start, end, name)
-            found = _fit(job, before[part], axis, model, report, stack.time_axis)
+            given = before[part] if opened is None else opened
+            found = _fit(job, given, axis, model, report, stack.time_axis)
             after[part], learned = found.pixels, found.learned
             if std is not None:
                 pieces.colours(std[index])[part] = found.find_std()
@@ -374,11 +410,24 @@ def denoise_stack(
             run.checked = tuple(each[len(each) // 2] for each in frames)
         elif index == pieces.middle:
             run.checked = before, after
-    check, warnings = run.check(None if stack.time_axis is not None else estimator.picture)
+    is_opened = opened is not None or (count > 1 and stack.time_axis is None)
+    check, warnings = run.check(estimator.picture if is_opened else None)
     return Denoised(
         result, std, noise, run.words, learned if count == 1 else {}, warnings, run.removed,
         check, "" if noise is None else _channel_words(estimator.picture),
     )  # fmt: skip
+
+
+def _open_once(job: DenoiseJob, pixels: Any, stack: Stack) -> Picture | None:
+    """Return the only picture of a stack, opened for noise, method and check; None if that cannot be."""
+    import numpy as np
+
+    from ..core.image import open_image
+
+    axis = stack.channel_axis
+    if not job.method.takes_opened or stack.time_axis is not None or not np.isfinite(pixels).any():
+        return None
+    return None if _is_large(pixels, axis) else open_image(pixels, axis, None, job.channels)
 
 
 class StackRun:
@@ -461,19 +510,33 @@ class StackRun:
 
         if self.noise is None or self.words is None or self.checked is None:
             return None, []
-        before, after = self.checked
+        (before, after), is_part = self.checked, False
         warnings = find_warnings(self.words, before, self._span, self.removed, self._job.sigma)
         if picture is None:
             if not self.fits(
                 own_channels(before, self._axis)
             ):  # a black or grey one between others
                 return None, warnings
-            picture = _opened(before, self._axis, self._job.channels, self._job.specks)
+            is_part = _is_large(before, self._axis)
+            if is_part:
+                after = _middle(after, self._axis)
+            looked = _middle(before, self._axis) if is_part else before
+            picture = _opened(looked, self._axis, self._job.channels, self._job.specks)
         check = check_result(picture, after, self.noise)
         if self._job.may_warn and check is not None and check.leaves_much:
+            if is_part:  # flat ground is looked for everywhere
+                picture = _opened(before, self._axis, self._job.channels, self._job.specks)
             own = trial(self._job, self._axis)
             warnings += warn_of_noise_left(check, picture, self.noise, self._span, own)
         return check, warnings
+
+
+def _middle(pixels: Any, channel_axis: int | None) -> Any:
+    """Return the middle of a large picture, of which nothing else is checked."""
+    box = [slice(max((n - _CHECKED) // 2, 0), (n + _CHECKED) // 2) for n in pixels.shape]
+    if channel_axis is not None:
+        box[channel_axis] = slice(None)
+    return pixels[tuple(box)]
 
 
 def check_series(job: DenoiseJob) -> None:
@@ -519,8 +582,10 @@ def _fit(
     progress: Progress | None,
     time_axis: int | None = None,
 ) -> _Fitted:
+    from ..core.image import Picture
+
     shared = {
-        "channel_axis": channel_axis,
+        "channel_axis": "auto" if isinstance(pixels, Picture) else channel_axis,
         "time_axis": time_axis,
         "rng": job.seed,
         "workers": job.workers,

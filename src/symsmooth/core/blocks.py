@@ -341,3 +341,14 @@ def mosaic(parts: Sequence[Array], plane: tuple[int, int]) -> Array:
         return parts[0]
     y, x = plane
     return np.concatenate([np.concatenate(parts[i : i + 4], axis=x) for i in range(0, 16, 4)], y)
+
+
+def sample_of(pixels: Array, channel_axis: int | None = None) -> Array:
+    """Return what is looked at of a large picture: sixteen windows, four by four, its axes as they are."""
+    plane = [
+        axis
+        for axis in range(pixels.ndim)
+        if channel_axis is None or axis != channel_axis % pixels.ndim
+    ]
+    boxes = windows(pixels.shape, plane)
+    return mosaic([pixels[box] for box in boxes], (plane[0], plane[1]))

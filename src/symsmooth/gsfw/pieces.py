@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.blocks import BLOCK_PIXELS, Block, cut_evenly, default_halo, mosaic, windows
+from ..core.blocks import BLOCK_PIXELS, Block, cut_evenly, default_halo, sample_of
 from ..core.channels import Channels, Groups
 from ..core.image import Array, Float, Input, Picture, Piece, add_change, check_image
 from ..core.parallel import Pool
@@ -52,9 +52,7 @@ def survey_picture(
     image: Input, sigma: Any, noise: Any, how: How, specks: Specks, channels: Channels, pool: Pool
 ) -> Survey | None:
     """Find out what holds for a large picture; None if its noise is not the same in each piece."""
-    pixels = image.pixels
-    parts = [pixels[box] for box in windows(pixels.shape, (0, 1))]
-    opened = check_image(mosaic(parts, (0, 1)), -1).open(channels)
+    opened = check_image(sample_of(image.pixels, -1), -1).open(channels)
     if np.ndim(sigma) > 1 or (hasattr(noise, "fits") and not noise.fits(opened.noisy.shape)):
         return None
     without = without_specks(opened, specks)
