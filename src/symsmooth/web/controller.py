@@ -17,7 +17,7 @@ from typing import Any
 
 from ..core.parallel import Cancelled
 from .catalogue import BY_NAME, EXAMPLES, MAX_METHODS, MIN_METHODS
-from .errors import SessionError
+from .errors import RefusedError, SessionError
 from .pictures import Picture, Result
 from .process_queue import ProcessQueue
 from .runs import Run
@@ -187,11 +187,10 @@ class Controller:
         session.changed()
 
         def keep(details: dict[str, Any]) -> None:
-            name = details.pop("file", None)
+            names = details.pop("files", ())
             old, picture.part = picture.result, None
-            picture.result = Result(
-                number, kind, folder, settings, details, at, None if name is None else folder / name
-            )
+            files = tuple(folder / name for name in names)
+            picture.result = Result(number, kind, folder, settings, details, at, files)
             self._forget(None if old is None else old.folder)
 
         def fail() -> None:
@@ -227,7 +226,22 @@ class Controller:
             self._forget(folder)
         session.changed()
 
-    # --- what is shown --------------------------------------------------------------------
+    # --- what is shown and taken home -----------------------------------------------------
+
+    async def results(
+        self, session: Session, picture: Picture, shares: tuple[float, float] | None
+    ) -> list[Path]:
+        """Return the files that came of a picture, or their blends with what they were made of."""
+        if picture.result is None or picture.info is None:
+            return []
+        files = [*picture.result.files]
+        if shares is None or not files:
+            return files
+        if not picture.info["blends"]:
+            raise RefusedError(404, "There is nothing here.")
+        given = (picture.sources, files, *shares, self.max_pixels)
+        blended: list[Path] = await self.draw(session, "blend", *given)
+        return blended
 
     async def draw(self, session: Session, work: str, *given: Any) -> Any:
         """Have something small done at once; what it returns, or a SessionError."""

@@ -59,7 +59,7 @@ def denoise(
     )  # fmt: skip
     reporter.progress(0.99, "drawing")
     return drawing.finite({
-        "file": target.name,
+        "files": [target.name],
         "panels": [{"label": result_of(settings), "removed": drawing.removed(before, shown)}],
         **outcome,
         "noise": noise,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -251,20 +251,20 @@ class Handlers:
         return Response(drawn, media_type="image/png", headers=kept)
 
     async def result(self, request: Request) -> Response:
-        """Return the denoised file, or less of it (``blend``); of a raw file also what was developed."""
+        """Return the denoised file, or less of it (``blend``); of a raw file also what was developed.
+
+        Several files, those of a series, come as one archive.
+        """
         session, picture = self._picture(request)
-        if picture.result is None or picture.result.path is None or picture.info is None:
+        query = request.query_params
+        files = await self.controller.results(session, picture, strengths_in(query.get("blend", "")))
+        if not files or picture.info is None:
             raise RefusedError(404, "There is nothing here.")
-        path = picture.result.path
-        if picture.info["mosaic"] and "developed" in request.query_params:
-            path = await self.controller.draw(session, "develop", path)
-        shares = strengths_in(request.query_params.get("blend", ""))
-        if shares is not None:
-            if picture.info["mosaic"] or picture.path is None:
-                raise RefusedError(404, "There is nothing here.")
-            given = (picture.path, path, *shares, self.controller.max_pixels)
-            path = await self.controller.draw(session, "blend", *given)
-        return _download(path)
+        if picture.info["mosaic"] and "developed" in query:
+            files = [await self.controller.draw(session, "develop", files[0])]
+        if len(files) == 1:
+            return _download(files[0])
+        return _archive([("", path) for path in files], f"{Path(picture.name).stem}-denoised.zip")
 
     async def report(self, request: Request) -> Response:
         """Return what is shown as one page that needs no server."""
@@ -279,14 +279,17 @@ class Handlers:
         return _download(path)
 
     async def all_results(self, request: Request) -> Response:
-        """Return all denoised files as one archive."""
+        """Return all denoised files as one archive; the query may say how much of each: "p1=70.40"."""
         session = self._session(request)
-        results = [p.result for p in session.pictures.values() if p.result is not None]
-        paths = [result.path for result in results if result.path is not None]
-        if not paths:
+        found: list[tuple[str, Path]] = []
+        for id, picture in [*session.pictures.items()]:
+            shares = strengths_in(request.query_params.get(id, ""))
+            files = await self.controller.results(session, picture, shares)
+            folder = Path(picture.name).stem if len(files) > 1 else ""
+            found += [(folder, path) for path in files]
+        if not found:
             raise RefusedError(404, "There is nothing here.")
-        headers = {**_PRIVATE, "content-disposition": 'attachment; filename="denoised.zip"'}
-        return StreamingResponse(pack(paths), media_type="application/zip", headers=headers)
+        return _archive(found, "denoised.zip")
 
     # --- whose they are -------------------------------------------------------------------
 
@@ -366,6 +369,11 @@ def _content(name: str) -> bytes:
 
 def _asset(name: str, headers: dict[str, str]) -> Response:
     return Response(_content(name), media_type=_KINDS[name.rpartition(".")[2]], headers=headers)
+
+
+def _archive(files: Sequence[tuple[str, Path]], name: str) -> Response:
+    headers = {**_PRIVATE, "content-disposition": f"attachment; filename*=utf-8''{quote(name)}"}
+    return StreamingResponse(pack(files), media_type="application/zip", headers=headers)
 
 
 def _download(path: Path) -> Response:

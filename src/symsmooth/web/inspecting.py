@@ -62,6 +62,7 @@ def inspect_file(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -
         "images": len(images),
         "span": bridge.span_of(image),
         "mosaic": "",
+        "blends": True,
         "ranges": ranges,
         "histogram": drawing.histogram(middle, ranges["all"]),
         "noise": {**noise, "sigma": level},

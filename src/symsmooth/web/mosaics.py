@@ -62,6 +62,7 @@ def inspect_file(path: Path, folder: Path, max_bytes: int) -> dict[str, Any]:
         "images": 1,
         "span": 255.0,
         "mosaic": _name(info),
+        "blends": False,
         "ranges": dict.fromkeys(("all", "0", "1", "2"), _SHOWN),
         "histogram": drawing.histogram(shown, _SHOWN),
         "noise": {**noise, "sigma": words.level},
@@ -85,7 +86,7 @@ def denoise(
     before = np.load(path.parent / VIEW, mmap_mode="r", allow_pickle=False)
     reporter.progress(0.99, "drawing")
     return drawing.finite({
-        "file": target.name,
+        "files": [target.name],
         "panels": [{"label": result_of(settings), "removed": drawing.removed(before, shown)}],
         **outcome,
         "noise": given["noise"],

@@ -25,7 +25,7 @@ class Result:
     settings: Settings
     details: dict[str, Any]  # as JSON, with a list of "panels"
     at: tuple[int, ...] | None = None  # the slice that was compared; None: all of them
-    path: Path | None = None  # what can be taken home
+    files: tuple[Path, ...] = ()  # what can be taken home
 
 
 @dataclass
@@ -47,6 +47,11 @@ class Picture:
     part_folder: Path | None = None  # ... and where it is, which the page does not learn
     result: Result | None = None
     ended: tuple[str, str] = ("", "")  # how the last thing ended: good, plain or bad; in words
+
+    @property
+    def sources(self) -> list[Path]:
+        """The files that it is made of, once they were inspected."""
+        return [] if self.path is None else [self.path]
 
     @property
     def working(self) -> bool:
@@ -75,9 +80,7 @@ class Picture:
                 "kind": result.kind,
                 "at": result.at,
                 "settings": result.settings.as_json(),
-                "file": None if result.path is None else [
-                    result.path.name, result.path.stat().st_size
-                ],
+                "bytes": sum(path.stat().st_size for path in result.files),
                 **result.details,
             },
         }  # fmt: skip

@@ -35,7 +35,7 @@ export const api = {
   alive: (visit) => ask(at(visit, "/alive"), "POST"),
   remove: (visit, picture) => ask(at(visit, `/${picture}`), "DELETE"),
   end: (visit) => ask(at(visit), "DELETE"),
-  zip: (visit) => at(visit, "/results.zip"),
+  zip: (visit, blends) => at(visit, `/results.zip?${new URLSearchParams(blends)}`), // {picture: blend}
   result: (visit, picture, blend = "") => at(visit, `/${picture}/result${blend ? `?blend=${blend}` : ""}`),
   developed: (visit, picture) => at(visit, `/${picture}/result?developed`),
   report: (visit, picture, slice) => at(visit, `/${picture}/report?at=${slice.join(".")}`),

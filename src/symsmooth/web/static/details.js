@@ -123,21 +123,21 @@ function comparison({ panels, noisy, clean }) {
 
 /** What can be taken home. */
 function downloads(visit, picture, slice, blend) {
-  const { file } = picture.result;
+  const file = picture.result.bytes;
   return h("div", { class: "downloads" },
-    file ? h("a", { class: "button primary", id: "download", href: api.result(visit, picture.id, blend), download: "" }, blend ? "Download blend" : `Download ${picture.info.mosaic ? "DNG" : "result"}, ${bytes(file[1])}`) : null,
+    file ? h("a", { class: "button primary", id: "download", href: api.result(visit, picture.id, blend), download: "" }, blend ? "Download blend" : `Download ${picture.info.mosaic ? "DNG" : "result"}, ${bytes(file)}`) : null,
     file && picture.info.mosaic ? h("a", { class: "button", id: "developed", title: "What you see, 16 bit a colour", href: api.developed(visit, picture.id), download: "" }, "Developed TIFF") : null,
     h("a", { class: "button", id: "report", title: "What is shown as one page that needs no server", href: api.report(visit, picture.id, slice), download: "" }, "Report"));
 }
 
 /** The table of several pictures. */
-export function filesTable(root, { page, list, progress, choose, remove, runAll, zip }) {
+export function filesTable(root, { page, list, progress, choose, remove, runAll, blendOf }) {
   root.hidden = list.length < 2 && !list.some((each) => each.ended[0] === "bad" && !each.info);
-  const key = root.hidden ? "" : JSON.stringify([page.visit, page.chosen, list.map((each) => [each.id, each.name, each.ended, Boolean(each.info), each.result?.number])]);
+  const key = root.hidden ? "" : JSON.stringify([page.visit, page.chosen, list.map((each) => [each.id, each.name, each.ended, Boolean(each.info), each.result?.number, blendOf(each)])]);
   if (root.dataset.key !== key) {
     root.dataset.key = key;
     const keep = root.contains(document.activeElement) ? document.activeElement.dataset.name : null;
-    root.replaceChildren(...(root.hidden ? [] : table({ page, list, choose, remove, runAll, zip })));
+    root.replaceChildren(...(root.hidden ? [] : table({ page, list, choose, remove, runAll, blendOf })));
     if (keep) root.querySelector(`[data-name="${keep}"]`)?.focus();
   }
   if (root.hidden) return;
@@ -156,20 +156,21 @@ function stateOf({ ended: [kind, text], result, info }) {
   return result.kind === "compare" ? "compared" : `done in ${seconds(result.seconds)}`;
 }
 
-function table({ page, list, choose, remove, runAll, zip }) {
-  const done = list.filter((each) => each.result?.file).length;
+function table({ page, list, choose, remove, runAll, blendOf }) {
+  const done = list.filter((each) => each.result?.bytes).length;
+  const blends = Object.fromEntries(list.map((each) => [each.id, blendOf(each)]).filter(([, blend]) => blend));
   const rows = list.map((each) => h("tr", { "aria-current": each.id === page.chosen ? "true" : null },
     h("th", { scope: "row" }, h("button", { type: "button", class: "link", "data-name": each.id, onclick: () => choose(each.id) }, each.name)),
     h("td", {}, each.info ? short((each.result?.noise ?? each.info.noise).level) : ""),
     h("td", { class: "state" }),
     h("td", {}, each.result?.panels.length === 1 ? short(each.result.panels[0].removed) : ""),
-    h("td", { class: "acts" }, each.result?.file ? h("a", { href: api.result(page.visit, each.id), download: "", "aria-label": `Download ${each.name}` }, "Download") : null,
+    h("td", { class: "acts" }, each.result?.bytes ? h("a", { href: api.result(page.visit, each.id, blendOf(each)), download: "", "aria-label": `Download ${each.name}` }, "Download") : null,
       h("button", { type: "button", class: "link", "data-name": `remove-${each.id}`, "aria-label": `Remove ${each.name}`, onclick: () => remove(each.id) }, "Remove"))));
   const heads = ["Picture", "Noise σ", "State", "Removed σ"].map((text) => h("th", { scope: "col" }, text));
   return [
     h("div", { class: "between" }, h("h2", {}, `${list.length} picture${list.length > 1 ? "s" : ""}`), h("div", { class: "downloads" },
       list.length > 1 ? h("button", { type: "button", id: "all", "data-name": "all", onclick: runAll }, "Denoise all") : null,
-      done > 1 ? h("a", { class: "button", id: "zip", href: zip, download: "" }, `Download ${done} results (zip)`) : null)),
+      done > 1 ? h("a", { class: "button", id: "zip", href: api.zip(page.visit, blends), download: "" }, `Download ${done} results (zip)`) : null)),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of pictures" },
       h("table", {}, h("thead", {}, h("tr", {}, ...heads, h("td"))), h("tbody", {}, rows)))];
 }

@@ -277,7 +277,7 @@ function renderSlices(others, fixed) {
 
 // --- strength after the fact ----------------------------------------------------------------
 
-const canBlend = ({ result, info }) => result?.kind === "denoise" && Boolean(result.file) && !info.mosaic;
+const canBlend = ({ result, info }) => result?.kind === "denoise" && info.blends;
 const resultKey = (shown) => `${page.visit} ${shown.id} ${shown.result.number}`;
 
 /** How much of a result is wanted, "70.40" percent of brightness and colour; "" is all of it. */
@@ -322,7 +322,7 @@ function renderProgress() {
   const running = busy.filter((each) => !each.inspecting);
   const first = running.find((each) => each.fraction);
   document.title = first ? `${Math.round(100 * first.fraction)} % · symsmooth` : shown ? `${shown.name} · symsmooth` : "symsmooth";
-  filesTable($("#files"), { page, list, progress, choose, remove: (id) => act(() => api.remove(page.visit, id)), runAll: () => run(list.filter((each) => each.info).map((each) => each.id)), zip: page.visit && api.zip(page.visit) });
+  filesTable($("#files"), { page, list, progress, choose, remove: (id) => act(() => api.remove(page.visit, id)), runAll: () => run(list.filter((each) => each.info).map((each) => each.id)), blendOf });
 }
 
 function render() {
