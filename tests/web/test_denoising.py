@@ -11,7 +11,7 @@ import tifffile
 
 from symsmooth.io import read_image, write_image
 from symsmooth.web import tasks
-from symsmooth.web.denoising import PART
+from symsmooth.web.first_look import PART
 from symsmooth.web.worker import Reporter
 
 from ..serving import asked, reporter

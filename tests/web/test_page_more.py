@@ -40,7 +40,7 @@ def test_slices_and_channels_of_a_series(enter: Any, series: Path, tmp_path: Pat
     visitor = enter()
     page = visitor.page
     visitor.dropped(series)
-    slider = page.get_by_label("Time, 3 slices")
+    slider = page.get_by_label("Time, 3 frames")
     assert page.locator(".slice output").inner_text() == "2 of 3"  # the middle one
     assert "time 3, 2 channels" in page.locator(".found").inner_text()
     before = first_image(page)
@@ -53,7 +53,7 @@ def test_slices_and_channels_of_a_series(enter: Any, series: Path, tmp_path: Pat
     assert "channel=1" in first_image(page)
     visitor.drawn()
     visitor.choose("quality", "Preview")
-    visitor.choose("third", "Time series")
+    visitor.choose("third", "Series")
     visitor.run()
     assert all("at=2" in url for url in visitor.opened.requests[-2:] if "/view" in url)
     visitor.shot("series")

@@ -24,6 +24,7 @@ def test_the_page_offers_every_method_as_it_is() -> None:
         assert entry.quality == ("quality" in method.options), entry.name
         assert entry.noise == ("noise" in method.accepts), entry.name
         assert entry.strength == ("strength" in method.options), entry.name
+        assert entry.time == ("time_axis" in method.accepts), entry.name
     assert set(catalogue.QUALITIES) == set(METHODS[DEFAULT].options["quality"].choices)
 
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from symsmooth import cli
 from symsmooth.io import FileError, limit_decoded_size, read_image, read_images, write_image
 from symsmooth.web import tasks
-from symsmooth.web.denoising import visible_part
+from symsmooth.web.first_look import visible_part
 from symsmooth.web.pictures import VIEW
 from symsmooth.web.settings import Settings
 from symsmooth.web.worker import Reporter
@@ -116,7 +116,10 @@ def test_a_mosaic_becomes_a_dng_and_is_shown_developed(tmp_path: Path, name: str
     expected = read_image(tmp_path / "run" / made["files"][0]).pixels
     assert expected.dtype == noisy.dtype
     assert np.std(expected.astype(float) - noisy) > 10
-    assert cli_makes(path, "--quality", "preview") == (tmp_path / "run" / made["files"][0]).read_bytes()
+    assert (
+        cli_makes(path, "--quality", "preview")
+        == (tmp_path / "run" / made["files"][0]).read_bytes()
+    )
     shown = np.load(tmp_path / "run" / "result-0.npy")
     assert shown.shape == view.shape
     assert made["panels"][0]["removed"] > 0

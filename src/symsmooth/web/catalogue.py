@@ -23,6 +23,7 @@ ENDINGS = (
     ".dng", ".3fr", ".arw", ".cr2", ".cr3", ".dcr", ".erf", ".fff", ".iiq", ".kdc", ".mef", ".mos",
     ".mrw", ".nef", ".nrw", ".orf", ".pef", ".raf", ".raw", ".rw2", ".rwl", ".sr2", ".srf", ".srw",
     ".x3f",
+    ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".y4m",
 )  # fmt: skip
 QUALITIES = {
     "preview": "A first look",
@@ -38,9 +39,12 @@ NOISES = {
     for name, kind in zip(NOISE_NAMES, NOISE_KINDS, strict=True)
 } | {"box": ("Measured", "On a part without structure, which you mark in the picture.")}
 THIRDS = {
-    "none": ("Slice by slice", "Each slice by itself."),
+    "none": ("Slices", "Each slice by itself."),
     "volume": ("Volume", "Depth is a third dimension: neighbouring slices help each other."),
-    "time": ("Time series", "Frames help each other, wherever things have moved to."),
+    "time": (
+        "Series",
+        "Slices are frames in time: they help each other, wherever things have moved to.",
+    ),
 }
 
 
@@ -54,6 +58,7 @@ class MethodEntry:
     quality: bool = False  # whether it has presets
     noise: bool = False  # whether it knows other noise than white
     strength: bool = False  # whether strength is its own; else it assumes more noise
+    time: bool = False  # whether frames can help each other
 
 
 METHODS = (
@@ -61,7 +66,7 @@ METHODS = (
         "denoise",
         "Automatic",
         "Finds the noise, and removes it by our best method (GSF-W). Start here.",
-        True, True, True,
+        True, True, True, True,
     ),
     MethodEntry(
         "gsfw", "GSF-W", "Soft clusters of patches with learned covariances; white noise.", True

@@ -10,15 +10,16 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ..app.series import natural_order
 from ..core.parallel import Cancelled
 from .catalogue import BY_NAME, EXAMPLES, MAX_METHODS, MIN_METHODS
 from .errors import RefusedError, SessionError
-from .pictures import Picture, Result
+from .pictures import VIEW, Picture, Result
 from .process_queue import ProcessQueue
 from .runs import Run
 from .sessions import Session, Sessions, safe_name
@@ -100,7 +101,7 @@ class Controller:
 
     def _read(self, session: Session, picture: Picture, work: str, *given: Any) -> None:
         """Have a picture inspected and keep what is found."""
-        size = given[0].stat().st_size if isinstance(given[0], Path) else 0
+        size = sum(path.stat().st_size for path in _files_in(given[0]))
         run = picture.reading = self.readers.submit(
             work, *given, self.max_pixels,
             group=session.group, seconds=SECONDS + size / _BYTES,
@@ -108,8 +109,8 @@ class Controller:
         session.changed()
 
         def keep(found: dict[str, Any]) -> None:
-            picture.name, picture.info = found["path"].name, found["info"]
-            picture.path = found["path"]
+            picture.path, picture.info = found["path"], found["info"]
+            picture.name = picture.name if picture.frames else found["path"].name
             picture.reference = found.get("reference")
             picture.reference_name = found.get("reference_name", "")
 
@@ -117,6 +118,45 @@ class Controller:
             shutil.rmtree(picture.folder, ignore_errors=True)
 
         self._follow(session, picture, run, keep, fail)
+
+    # --- pictures that are one series -----------------------------------------------------
+
+    def join(self, session: Session, pictures: Sequence[Picture]) -> Picture:
+        """Make one series of pictures, in the natural order of their names; they are kept for later."""
+        frames = [each for picture in pictures for each in picture.frames or (picture,)]
+        kinds = [_frame_kind(frame, self.check_ready(frame)) for frame in frames]
+        odd = next((n for n, kind in enumerate(kinds) if kind != kinds[0]), None)
+        if len(frames) < 2:
+            raise SessionError("A series has two frames at least; add pictures.")
+        if odd is not None:
+            raise SessionError(
+                f"{frames[odd].name} is {kinds[odd]}, and {frames[0].name} {kinds[0]}; frames of a series "
+                "are alike."
+            )
+        frames.sort(key=lambda frame: natural_order(Path(frame.name)))
+        folder = session.new_folder("picture")
+        id = f"p{folder.name.rpartition('-')[2]}"
+        first, last = (Path(frame.name).stem for frame in (frames[0], frames[-1]))
+        series = Picture(id, f"{first} to {last}", folder, frames=tuple(frames))
+        for picture in pictures:
+            picture.stop()
+            del session.pictures[picture.id]
+            self._forget(picture.folder if picture.frames else None)
+        session.pictures[id] = series
+        self._read(session, series, "inspect_series", series.sources, folder)
+        return series
+
+    def split(self, session: Session, series: Picture) -> None:
+        """Take a series apart again."""
+        if not series.frames:
+            raise SessionError("This is no series.")
+        if len(session.pictures) - 1 + len(series.frames) > self.sessions.limits.pictures:
+            limit = self.sessions.limits.pictures
+            raise SessionError(f"There may be {limit} pictures at a time; remove some of them.")
+        frames, series.frames = series.frames, ()
+        self.remove(session, series)
+        session.pictures |= {frame.id: frame for frame in frames}
+        session.changed()
 
     def inspect_reference(self, session: Session, picture: Picture, path: Path) -> None:
         """Have the picture without noise inspected; it has a folder of its own."""
@@ -147,7 +187,11 @@ class Controller:
         info = self.check_ready(picture)
         folder = session.new_folder("run")
         given = {"at": at, "visible": visible, "sigma": info["noise"]["sigma"]}
-        given["noise"] = info["noise"]
+        given |= {"noise": info["noise"]} | {k: info[k] for k in ("turns", "stored") if k in info}
+        given |= {
+            "view": picture.folder / VIEW,
+            "frames": picture.sources if picture.frames else [],
+        }
         self._run(session, picture, "denoise", folder, settings, None, picture.path, given, folder)
 
     def compare(
@@ -220,10 +264,11 @@ class Controller:
     def remove(self, session: Session, picture: Picture) -> None:
         """Forget a picture."""
         session.pictures.pop(picture.id, None)
-        picture.stop()
-        result = None if picture.result is None else picture.result.folder
-        for folder in (picture.folder, picture.reference, result):
-            self._forget(folder)
+        for each in (picture, *picture.frames):
+            each.stop()
+            result = None if each.result is None else each.result.folder
+            for folder in (each.folder, each.reference, result):
+                self._forget(folder)
         session.changed()
 
     # --- what is shown and taken home -----------------------------------------------------
@@ -308,6 +353,20 @@ class Controller:
         if folder is not None:
             with suppress(OSError):
                 shutil.rmtree(folder)
+
+
+def _files_in(given: object) -> list[Path]:
+    """Return the files that are to be inspected: one, or those of a series; an example has none yet."""
+    every = given if isinstance(given, list) else [given]
+    return [each for each in every if isinstance(each, Path)]
+
+
+def _frame_kind(picture: Picture, info: dict[str, Any]) -> str:
+    """Return size and kind of a picture that may be a frame, in words; or refuse it."""
+    if info["mosaic"] or info["others"] or info["images"] > 1:
+        raise SessionError(f"{picture.name} is no flat picture, as a frame of a series is.")
+    channels = f", {info['channels']} channels" if info["channels"] > 1 else ""
+    return f"{info['width']} × {info['height']} {info['dtype']}{channels}"
 
 
 def message(error: BaseException, session: Session) -> str:

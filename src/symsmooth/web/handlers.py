@@ -33,7 +33,10 @@ from .views import numbers_in, strengths_in, view_request
 _KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _ASSETS = frozenset(
     {"page.css", "icon.svg"}
-    | {f"{name}.js" for name in ("page", "api", "viewer", "controls", "details", "charts", "dom")}
+    | {
+        f"{name}.js"
+        for name in ("page", "api", "viewer", "controls", "details", "slices", "charts", "dom")
+    }
 )
 _PRIVATE = {"cache-control": "no-store"}
 _LOG = logging.getLogger(__name__)
@@ -65,9 +68,11 @@ class Handlers:
             (f"{visit}/alive", self.alive, "POST"),
             (f"{visit}/denoise", self.denoise, "POST"),
             (f"{visit}/compare", self.compare, "POST"),
+            (f"{visit}/join", self.join, "POST"),
             (f"{visit}/cancel", self.cancel, "POST"),
             (f"{visit}/results.zip", self.all_results, "GET"),
             (one, self.remove, "DELETE"),
+            (f"{one}/split", self.split, "POST"),
             (f"{one}/view", self.view, "GET"),
             (f"{one}/result", self.result, "GET"),
             (f"{one}/report", self.report, "GET"),
@@ -180,6 +185,19 @@ class Handlers:
         await asyncio.to_thread(self.sessions.end, session)
         return JSONResponse({})
 
+    async def join(self, request: Request) -> Response:
+        """Make one series of pictures."""
+        session, given = self._session(request), await _json(request)
+        pictures = _chosen(session, given)
+        await self.controller.check_room(session)
+        return _accepted(session, self.controller.join(session, pictures))
+
+    async def split(self, request: Request) -> Response:
+        """Take a series apart."""
+        session, picture = self._picture(request)
+        self.controller.split(session, picture)
+        return JSONResponse({})
+
     # --- state and events -----------------------------------------------------------------
 
     async def state(self, request: Request) -> Response:
@@ -207,14 +225,10 @@ class Handlers:
         """Run a method on one picture or several."""
         session, given = self._session(request), await _json(request)
         settings = Settings.of(given.get("settings"))
-        names = given.get("pictures")
-        if not isinstance(names, list) or not names or set(map(str, names)) - set(session.pictures):
-            raise SessionError("Drop a picture first, or take an example.")
-        names = list(dict.fromkeys(names))  # each once, however often it is named
         at = whole_numbers(given.get("at") or [])
         visible = given.get("visible")
         box = None if visible is None else whole_numbers(visible, 4)
-        pictures = [session.pictures[name] for name in names]
+        pictures = _chosen(session, given)
         await self.controller.check_room(session)
         for picture in pictures:
             self.controller.denoise(session, picture, settings, at, box)
@@ -257,14 +271,16 @@ class Handlers:
         """
         session, picture = self._picture(request)
         query = request.query_params
-        files = await self.controller.results(session, picture, strengths_in(query.get("blend", "")))
+        files = await self.controller.results(
+            session, picture, strengths_in(query.get("blend", ""))
+        )
         if not files or picture.info is None:
             raise RefusedError(404, "There is nothing here.")
         if picture.info["mosaic"] and "developed" in query:
             files = [await self.controller.draw(session, "develop", files[0])]
         if len(files) == 1:
             return _download(files[0])
-        return _archive([("", path) for path in files], f"{Path(picture.name).stem}-denoised.zip")
+        return _archive([("", path) for path in files], f"{picture.name}-denoised.zip")
 
     async def report(self, request: Request) -> Response:
         """Return what is shown as one page that needs no server."""
@@ -285,7 +301,7 @@ class Handlers:
         for id, picture in [*session.pictures.items()]:
             shares = strengths_in(request.query_params.get(id, ""))
             files = await self.controller.results(session, picture, shares)
-            folder = Path(picture.name).stem if len(files) > 1 else ""
+            folder = picture.name if len(files) > 1 else ""
             found += [(folder, path) for path in files]
         if not found:
             raise RefusedError(404, "There is nothing here.")
@@ -332,6 +348,14 @@ def _with_refusals(handler: Handler) -> Handler:
             return JSONResponse({"error": "Something went wrong on the server; try again."}, 500)
 
     return answer
+
+
+def _chosen(session: Session, given: dict[str, Any]) -> list[Picture]:
+    """Return the pictures that a request names, each once, however often it is named."""
+    names = given.get("pictures")
+    if not isinstance(names, list) or not names or set(map(str, names)) - set(session.pictures):
+        raise SessionError("Drop a picture first, or take an example.")
+    return [session.pictures[name] for name in dict.fromkeys(map(str, names))]
 
 
 def _accepted(session: Session, picture: Picture) -> Response:

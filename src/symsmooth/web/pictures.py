@@ -15,6 +15,19 @@ _SOON = 0.03  # of the work: before, nobody can say how long it will take
 _FIRST = 1.0  # second: the same
 
 
+def denoised_name(path: Path, ending: str | None = None) -> str:
+    """Return the name of what comes of a file; with another ending if one is given.
+
+    Examples
+    --------
+    >>> denoised_name(Path("head.nii.gz")), denoised_name(Path("clip.avi"), ".mkv")
+    ('head-denoised.nii.gz', 'clip-denoised.mkv')
+    """
+    own = ".nii.gz" if path.name.lower().endswith(".nii.gz") else path.suffix
+    stem = path.name[: len(path.name) - len(own)]
+    return f"{stem}-denoised{own if ending is None else ending}"
+
+
 @dataclass(frozen=True)
 class Result:
     """What came of a run: files in a folder, and what the page shows of it."""
@@ -37,6 +50,7 @@ class Picture:
     folder: Path  # of its own
     path: Path | None = None  # of the file, once it was inspected
     info: dict[str, Any] | None = None  # what was found in it
+    frames: tuple[Picture, ...] = ()  # pictures that it was joined from, as one series
     reference: Path | None = None  # folder of the clean picture
     reference_name: str = ""
     reference_error: str = ""
@@ -51,6 +65,8 @@ class Picture:
     @property
     def sources(self) -> list[Path]:
         """The files that it is made of, once they were inspected."""
+        if self.frames:
+            return [path for frame in self.frames for path in frame.sources]
         return [] if self.path is None else [self.path]
 
     @property
@@ -71,6 +87,7 @@ class Picture:
             "id": self.id,
             "name": self.name,
             "info": self.info,
+            "frames": len(self.frames),
             "reference": [self.reference_name, self.reference_error],
             "ended": self.ended,
             "part": self.part,

@@ -17,6 +17,7 @@ from .inspecting import (
     warm_up_runner,
 )
 from .mosaics import develop
+from .series import inspect_series
 
 __all__ = [
     "blend",
@@ -27,6 +28,7 @@ __all__ = [
     "example",
     "inspect_file",
     "inspect_reference",
+    "inspect_series",
     "report",
     "warm_up_reader",
     "warm_up_runner",

@@ -124,12 +124,21 @@ export class Controls {
 
   /** What is sent with a run. */
   get given() {
-    const { third, ...rest } = this.settings;
-    const possible = this.picture?.info?.thirds ?? [];
+    const rest = { ...this.settings, third: this.#third };
     if (!(this.picture?.info?.channels > 1)) rest.channels = "auto";
     if (this.mosaic) Object.assign(rest, { method: START.method, noise: "auto", chroma_strength: null });
-    return { ...rest, third: possible.includes(third) ? third : "auto" };
+    return rest;
   }
+
+  /** What a stack is taken for; frames of a video are a series only for methods that know of time. */
+  get #third() {
+    const { info } = this.picture ?? {};
+    const possible = info?.thirds ?? [];
+    if (info?.rate && !this.#method.time) return "none";
+    return possible.includes(this.settings.third) ? this.settings.third : "auto";
+  }
+
+  get #method() { return this.about.methods.find((each) => each.name === this.settings.method); }
 
   /** Whether the picture has yet to be developed: then there is less to choose. */
   get mosaic() { return Boolean(this.picture?.info?.mosaic); }
@@ -168,6 +177,9 @@ export class Controls {
     parts.chroma.hidden = mosaic || !(this.picture?.info?.channels > 1);
     parts.channels.hidden = !(this.picture?.info?.channels > 1) || mosaic || settings.method !== START.method || comparing;
     parts.channels.update(settings.channels);
+    parts.third.hidden = this.mode === "compare";
+    parts.thirdChoice?.update(this.#third === "auto" ? this.picture?.info?.thirds[0] : this.#third);
+    for (const input of parts.thirdChoice?.querySelectorAll("input") ?? []) input.disabled = input.value === "time" && Boolean(this.picture?.info?.rate) && !this.#method.time;
     const count = this.methods.size;
     parts.start.textContent = comparing ? `Compare ${count} method${count === 1 ? "" : "s"}` : this.#isDone ? "Denoise again" : "Denoise";
     parts.start.classList.toggle("primary", !this.#isDone);
@@ -202,8 +214,6 @@ export class Controls {
       this.parts.thirdChoice = this.#choice("third", "Stack", Object.fromEntries(possible.map((name) => [name, this.about.thirds[name]])), (third) => this.set({ third }));
       this.parts.third.replaceChildren(...(possible.length > 1 ? [this.parts.thirdChoice] : []));
     }
-    this.parts.thirdChoice?.update(possible.includes(this.settings.third) ? this.settings.third : possible[0]);
-    this.parts.third.hidden = this.mode === "compare";
   }
 
   #showClean(picture) {

@@ -3,6 +3,7 @@ import { api, Listener } from "./api.js";
 import { Controls } from "./controls.js";
 import { $, h } from "./dom.js";
 import { filesTable, foundIn, statusOf, why } from "./details.js";
+import { Slices } from "./slices.js";
 import { Viewer } from "./viewer.js";
 
 const about = await api.about();
@@ -12,7 +13,20 @@ const page = {
   mode: "divider", at: {}, channel: null, sides: {}, shares: {}, // of results: [brightness, colour] in percent
   sending: null, error: "", hint: "",
 };
-const viewer = new Viewer($("#lenses"), (scale) => { $("#scale").value = `${Math.round(100 * scale)} %`; });
+const viewer = new Viewer($("#lenses"), (scale) => { $("#scale").value = `${Math.round(100 * scale)} %`; }, { step: (by) => slices.step(by), play: () => slices.toggle() });
+const slices = new Slices($("#slices"), {
+  moved: (at) => {
+    page.at[page.chosen] = at;
+    if (slices.playing) renderViewer(picture());
+    else render();
+  },
+  load: (at) => drawn(picture(), at).panels.map(async (panel) => {
+    const image = new Image();
+    image.src = panel.address(null);
+    await image.decode();
+    return image;
+  }),
+});
 const controls = new Controls($("#panel"), about, {
   start: () => run(),
   compare: (methods) => act(() => api.compare(page.visit, { picture: page.chosen, methods, at: slice(), settings: controls.given })),
@@ -117,6 +131,15 @@ async function known(id) {
   for (let n = 0; n < 50 && !page.state?.pictures.some((each) => each.id === id); n++) await new Promise((resolve) => setTimeout(resolve, 40));
 }
 
+/** Make one series of pictures, and show it. */
+function joined(ids) {
+  return act(async () => {
+    const { picture: id } = await api.join(page.visit, ids);
+    await known(id);
+    choose(id, false);
+  });
+}
+
 const limit = () => `${+(about.max_bytes / 2 ** 20).toPrecision(3)} MB`;
 
 async function takeExample(name) {
@@ -187,9 +210,9 @@ function mark(on) {
 // --- what is shown --------------------------------------------------------------------------
 
 /** All that can be looked at: noisy, clean, results, what was removed. */
-function panels(shown) {
+function panels(shown, at) {
   const { result, part } = shown;
-  const where = result?.kind === "compare" ? result.at : slice();
+  const where = result?.kind === "compare" ? result.at : at;
   const base = { at: where.join("."), ...(page.channel === null ? {} : { channel: page.channel }) };
   const make = (label, note, wanted) => ({ label, note, address: (box) => api.view(page.visit, shown.id, { ...wanted, ...base, ...(box ? { box: box.join(".") } : {}) }) });
   const score = (each) => (each?.psnr ? `${each.psnr.toFixed(2)} dB` : "");
@@ -203,17 +226,24 @@ function panels(shown) {
   return { every, removed };
 }
 
-function renderViewer(shown) {
-  const { every, removed } = panels(shown);
-  const { info } = shown;
+/** What is drawn of all that at a place of a stack, and how. */
+function drawn(shown, at) {
+  const { every, removed } = panels(shown, at);
   const mode = every.length === 1 ? "side" : page.mode;
+  const sides = [page.sides.left ?? 0, page.sides.right ?? 1].map((n) => (n < every.length ? n : every.length - 1));
+  return { every, mode, sides, panels: { divider: sides.map((n) => every[n]), side: every, removed }[mode] };
+}
+
+function renderViewer(shown) {
+  const { every, mode, sides, panels: wanted } = drawn(shown, slice());
+  const { info } = shown;
   $("#modes").hidden = every.length === 1;
   for (const button of $("#modes").children) button.setAttribute("aria-pressed", String(button.dataset.mode === mode));
-  const sides = [page.sides.left ?? 0, page.sides.right ?? 1].map((n) => (n < every.length ? n : every.length - 1));
-  const drawn = { divider: sides.map((n) => every[n]), side: every, removed }[mode];
   renderSides(mode === "divider" && every.length > 2 ? every : [], sides);
+  const fixed = shown.result?.kind === "compare";
   renderBlend(shown); // before the viewer, which measures the room that is left
-  viewer.show(`${page.visit} ${shown.id}`, [info.width, info.height], drawn, mode === "divider", Boolean(shown.result));
+  slices.show(`${page.visit} ${page.chosen}`, info, fixed ? shown.result.at : slice(), fixed);
+  viewer.show(`${page.visit} ${shown.id}`, [info.width, info.height], wanted, mode === "divider", Boolean(shown.result));
   if (!page.hint) viewer.setBox(controls.settings.noise === "box" && !info.mosaic ? controls.settings.box : null); // else one is drawn
   renderPart(shown);
   const names = info.channels > 1 ? ["all", ...Array(info.channels).keys()] : [];
@@ -224,7 +254,6 @@ function renderViewer(shown) {
   if (select.dataset.key !== key) select.replaceChildren(...names.map((n) => h("option", { value: n }, n === "all" ? (isColour ? "colour" : "all channels") : isColour ? COLOURS[n] : `channel ${n + 1}${info.tints[n] ? `, ${info.tints[n]}` : ""}`)));
   select.dataset.key = key;
   if (names.length) select.value = page.channel ?? "all";
-  renderSlices(info.others, shown.result?.kind === "compare");
 }
 
 function renderSides(every, sides) {
@@ -244,35 +273,6 @@ function renderPart(shown) {
   const wanted = { what: "result", of: part.number, panel: part.panel, ...(page.channel === null ? {} : { channel: page.channel }) };
   image.src = api.view(page.visit, shown.id, wanted);
   [...document.querySelectorAll("#lenses .world")].at(-1).append(image); // the right half, or the last picture
-}
-
-function renderSlices(others, fixed) {
-  const now = slice();
-  const long = others.map((axis, n) => ({ ...axis, n })).filter((axis) => axis.size > 1);
-  const key = JSON.stringify([page.chosen, long, fixed]);
-  const root = $("#slices");
-  if (root.dataset.key !== key) {
-    root.dataset.key = key;
-    root.replaceChildren(...long.map(({ name, size, n }) => {
-      const readout = h("output", {});
-      const input = h("input", { type: "range", min: "0", max: String(size - 1), step: "1", disabled: fixed, "aria-label": `${name}, ${size} slices`, oninput: () => {
-        const at = [...slice()];
-        at[n] = Number(input.value);
-        page.at[page.chosen] = at;
-        readout.value = `${at[n] + 1} of ${size}`;
-        clearTimeout(page.slicing);
-        page.slicing = setTimeout(render, 60);
-      } });
-      input.dataset.axis = n;
-      return h("label", { class: "slice" }, h("span", {}, name), input, readout);
-    }));
-  }
-  for (const input of root.querySelectorAll("input")) {
-    const n = Number(input.dataset.axis);
-    const value = (fixed ? picture().result.at : now)[n] ?? 0;
-    if (document.activeElement !== input) input.value = value;
-    input.nextElementSibling.value = `${value + 1} of ${others[n].size}`;
-  }
 }
 
 // --- strength after the fact ----------------------------------------------------------------
@@ -322,7 +322,7 @@ function renderProgress() {
   const running = busy.filter((each) => !each.inspecting);
   const first = running.find((each) => each.fraction);
   document.title = first ? `${Math.round(100 * first.fraction)} % · symsmooth` : shown ? `${shown.name} · symsmooth` : "symsmooth";
-  filesTable($("#files"), { page, list, progress, choose, remove: (id) => act(() => api.remove(page.visit, id)), runAll: () => run(list.filter((each) => each.info).map((each) => each.id)), blendOf });
+  filesTable($("#files"), { page, list, progress, choose, join: (ids) => joined(ids), split: (id) => act(() => api.split(page.visit, id)), remove: (id) => act(() => api.remove(page.visit, id)), runAll: () => run(list.filter((each) => each.info).map((each) => each.id)), blendOf });
 }
 
 function render() {

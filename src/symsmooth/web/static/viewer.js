@@ -14,9 +14,9 @@ export class Viewer {
   #marking = null; // called with the box once it is drawn
   #timer = null;
 
-  constructor(root, onScale) {
-    this.root = root;
-    this.onScale = onScale;
+  /** `acts` go through frames: step(by) and play(), false where there are none. */
+  constructor(root, onScale, acts) {
+    Object.assign(this, { root, onScale, acts });
     this.size = [1, 1];
     this.box = null;
     new ResizeObserver(() => this.#place()).observe(root);
@@ -284,10 +284,16 @@ export class Viewer {
       "+": () => this.zoomBy(STEP), "=": () => this.zoomBy(STEP), "-": () => this.zoomBy(1 / STEP), 0: () => this.fit(), 1: () => this.full(),
       ArrowLeft: () => this.moveBy(0.15, 0), ArrowRight: () => this.moveBy(-0.15, 0), ArrowUp: () => this.moveBy(0, 0.15), ArrowDown: () => this.moveBy(0, -0.15),
     };
+    const steps = { ",": -1, ".": 1 };
     frame.addEventListener("keydown", (event) => {
       const act = keys[event.key];
-      if (!act || event.ctrlKey || event.metaKey || event.altKey || event.target !== frame) return;
-      if (event.key.startsWith("Arrow") && this.#view.zoom === 1) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || event.target !== frame) return;
+      const step = steps[event.key] ?? (this.#view.zoom === 1 ? { ArrowLeft: -1, ArrowRight: 1 }[event.key] : undefined);
+      if (step !== undefined || event.key === " ") {
+        if (step === undefined ? this.acts.play() : this.acts.step(step)) event.preventDefault();
+        return;
+      }
+      if (!act || (event.key.startsWith("Arrow") && this.#view.zoom === 1)) return;
       act();
       event.preventDefault();
     });
