@@ -23,6 +23,7 @@ from ..core.parallel import Progress
 from ..io import FileError, ImageFile
 from ..io.formats import open_file
 from ..io.limits import memory
+from ..io.noise_files import load_noise
 from ..io.stacks import Stack, cut
 from ..methods import DEFAULT, METHODS
 from ..noise import Noise, resolve
@@ -97,6 +98,8 @@ def make_job(settings: Settings, level: float, workers: int | None) -> jobs.Deno
     kind = NOISE_NAMES.get(settings.noise, "auto")
     if sigma is None and kind != "auto" and "noise" in method.accepts:
         options["noise"] = kind
+    if settings.noise == "file" and settings.model is not None:
+        options["noise"] = load_noise(settings.model)
     if settings.strength != 1.0 and "strength" in method.options:
         options["strength"] = settings.strength
     elif settings.strength != 1.0:  # it assumes more, or less, noise
@@ -128,7 +131,7 @@ def find_noise(
         return job, model
     found = job.find_noise(jobs.noise_estimator(image, stack, None, job.channels, job.specks))
     assert found is not None  # every method of the page removes noise
-    if job.method.takes_noise and job.sigma is None:
+    if job.method.takes_noise and job.sigma is None and not job.has_model:
         job = _with_found(job, found)
     return job, found
 

@@ -37,7 +37,10 @@ NOISE_NAMES = {  # on the page: in ``denoise``
 NOISES = {
     name: (name.capitalize(), kind.about)
     for name, kind in zip(NOISE_NAMES, NOISE_KINDS, strict=True)
-} | {"box": ("Measured", "On a part without structure, which you mark in the picture.")}
+} | {
+    "box": ("Measured", "On a part without structure, which you mark in the picture."),
+    "file": ("Saved", "A noise model of the same camera, from a file."),
+}
 THIRDS = {
     "none": ("Slices", "Each slice by itself."),
     "volume": ("Volume", "Depth is a third dimension: neighbouring slices help each other."),

@@ -19,6 +19,7 @@ from ..app.series import natural_order
 from ..core.parallel import Cancelled
 from .catalogue import BY_NAME, EXAMPLES, MAX_METHODS, MIN_METHODS
 from .errors import RefusedError, SessionError
+from .noise_files import NoiseFile, path_of
 from .pictures import VIEW, Picture, Result
 from .process_queue import ProcessQueue
 from .runs import Run
@@ -118,6 +119,16 @@ class Controller:
             shutil.rmtree(picture.folder, ignore_errors=True)
 
         self._follow(session, picture, run, keep, fail)
+
+    async def open_noise(self, session: Session, path: Path) -> NoiseFile:
+        """Take a file as a noise model, or say in one line why it is none."""
+        if len(session.models) >= self.sessions.limits.pictures:
+            raise SessionError("There are too many noise models; begin another visit.")
+        words = await self.draw(session, "inspect_noise", path)
+        id = f"n{path.parent.name.rpartition('-')[2]}"
+        opened = session.models[id] = NoiseFile(id, path, words)
+        session.changed()
+        return opened
 
     # --- pictures that are one series -----------------------------------------------------
 
@@ -225,7 +236,7 @@ class Controller:
                 session.changed()
 
         run = picture.run = self.runners.submit(
-            kind, *given, settings.as_json(), self.workers, self.max_pixels,
+            kind, *given, _asked(session, settings), self.workers, self.max_pixels,
             group=session.group, seconds=_RUN_SECONDS, on_part=on_part,
         )  # fmt: skip
         session.changed()
@@ -353,6 +364,13 @@ class Controller:
         if folder is not None:
             with suppress(OSError):
                 shutil.rmtree(folder)
+
+
+def _asked(session: Session, settings: Settings) -> dict[str, Any]:
+    """Return settings for the work, which is told where the noise model is that they name."""
+    if settings.noise != "file":
+        return {**settings.as_json(), "model": None}
+    return {**settings.as_json(), "model": str(path_of(session.models, settings.model))}
 
 
 def _files_in(given: object) -> list[Path]:

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.parallel import part_of
 from ..io import limit_decoded_size
 from ..io.stacks import cut
-from . import bridge, drawing, first_look, mosaics, series
+from . import bridge, drawing, first_look, mosaics, noise_files, series
 from .catalogue import result_of
 from .pictures import denoised_name
 from .settings import Settings
@@ -56,9 +56,10 @@ def denoise(
     ranges = drawing.ranges_of(before, len(others))
     noise = bridge.noise_details(
         model, noisy, ranges["all"],
-        given=settings.noise == "white" and settings.level is not None,
+        given=job.noise_is_given,
         assumed=not job.method.takes_noise,
     )  # fmt: skip
+    noise_files.keep(job.options["noise"] if job.has_model else model, folder)
     reporter.progress(0.99, "drawing")
     return drawing.finite({
         "files": [target.name],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -25,6 +26,7 @@ from .catalogue import about
 from .controller import Controller
 from .errors import RefusedError, SessionError
 from .guard import UPLOAD
+from .noise_files import KEPT
 from .pictures import Picture
 from .sessions import ENDED, Session, Sessions, safe_name
 from .settings import Settings, whole_numbers
@@ -75,6 +77,7 @@ class Handlers:
             (f"{one}/split", self.split, "POST"),
             (f"{one}/view", self.view, "GET"),
             (f"{one}/result", self.result, "GET"),
+            (f"{one}/noise", self.noise, "GET"),
             (f"{one}/report", self.report, "GET"),
         ]
         return Starlette(
@@ -122,6 +125,8 @@ class Handlers:
             if session is not None and picture is not None:
                 self._take_reference(session, picture, owner, token)
                 return _accepted(session, picture)
+            if session is not None and "x-noise" in request.headers:
+                return await self._take_noise(session, owner, token)
             with self._visit(session, owner, address) as session:
                 taken = self.controller.make_picture(session, name)
             path = uploads.take(owner, token, lambda name: taken.folder / safe_name(name))
@@ -137,6 +142,18 @@ class Handlers:
         folder = session.new_folder("reference")
         path = self.controller.uploads.take(owner, token, lambda name: folder / safe_name(name))
         self.controller.inspect_reference(session, picture, path)
+
+    async def _take_noise(self, session: Session, owner: str, token: str) -> Response:
+        """Take a file as a noise model."""
+        folder = session.new_folder("noise")
+        try:
+            uploads = self.controller.uploads
+            path = uploads.take(owner, token, lambda name: folder / safe_name(name))
+            opened = await self.controller.open_noise(session, path)
+        except BaseException:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            raise
+        return JSONResponse({"visit": session.token, "model": opened.id})
 
     @contextmanager
     def _visit(self, session: Session | None, owner: str, address: str) -> Iterator[Session]:
@@ -282,6 +299,14 @@ class Handlers:
             return _download(files[0])
         return _archive([("", path) for path in files], f"{picture.name}-denoised.zip")
 
+    async def noise(self, request: Request) -> Response:
+        """Return the noise model of a result."""
+        _, picture = self._picture(request)
+        path = None if picture.result is None else picture.result.folder / KEPT
+        if path is None or not path.is_file():
+            raise RefusedError(404, "There is nothing here.")
+        return _download(path, f"{Path(picture.name).stem}-noise.json")
+
     async def report(self, request: Request) -> Response:
         """Return what is shown as one page that needs no server."""
         session, picture = self._picture(request)
@@ -400,7 +425,7 @@ def _archive(files: Sequence[tuple[str, Path]], name: str) -> Response:
     return StreamingResponse(pack(files), media_type="application/zip", headers=headers)
 
 
-def _download(path: Path) -> Response:
+def _download(path: Path, name: str = "") -> Response:
     return FileResponse(
-        path, filename=path.name, media_type="application/octet-stream", headers=_PRIVATE
+        path, filename=name or path.name, media_type="application/octet-stream", headers=_PRIVATE
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .noise_files import KEPT
 from .runs import Run
 from .settings import Settings
 
@@ -97,6 +98,7 @@ class Picture:
                 "kind": result.kind,
                 "at": result.at,
                 "settings": result.settings.as_json(),
+                "model": (result.folder / KEPT).is_file(),
                 "bytes": sum(path.stat().st_size for path in result.files),
                 **result.details,
             },

@@ -14,7 +14,7 @@ from ..core.parallel import Progress, part_of
 from ..io import FileError, limit_decoded_size
 from ..io.base import naming_errors
 from ..io.formats import VIDEO_SUFFIXES, module_of, open_file
-from . import bridge, drawing, first_look
+from . import bridge, drawing, first_look, noise_files
 from .catalogue import BY_NAME, result_of
 from .pictures import VIEW, denoised_name
 from .settings import Settings
@@ -103,6 +103,7 @@ def denoise(
     else:
         after = _joined(targets, shown, 2 * max_bytes)
     span, ranges = bridge.span_of(image), drawing.ranges_of(before, 1)
+    noise_files.keep(job.options["noise"] if job.has_model else model, folder)
     reporter.progress(0.99, "drawing")
     return drawing.finite({
         "files": [str(target.relative_to(folder)) for target in targets],

@@ -17,6 +17,7 @@ from .inspecting import (
     warm_up_runner,
 )
 from .mosaics import develop
+from .noise_files import inspect_noise
 from .series import inspect_series
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "draw",
     "example",
     "inspect_file",
+    "inspect_noise",
     "inspect_reference",
     "inspect_series",
     "report",

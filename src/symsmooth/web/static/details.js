@@ -127,6 +127,7 @@ function downloads(visit, picture, slice, blend) {
   return h("div", { class: "downloads" },
     file ? h("a", { class: "button primary", id: "download", href: api.result(visit, picture.id, blend), download: "" }, blend ? "Download blend" : `Download ${picture.info.mosaic ? "DNG" : "result"}, ${bytes(file)}`) : null,
     file && picture.info.mosaic ? h("a", { class: "button", id: "developed", title: "What you see, 16 bit a colour", href: api.developed(visit, picture.id), download: "" }, "Developed TIFF") : null,
+    picture.result.model ? h("a", { class: "button", id: "save-noise", title: "For other pictures of the same camera: choose Saved as the kind of noise", href: api.noise(visit, picture.id), download: "" }, "Save noise model") : null,
     h("a", { class: "button", id: "report", title: "What is shown as one page that needs no server", href: api.report(visit, picture.id, slice), download: "" }, "Report"));
 }
 

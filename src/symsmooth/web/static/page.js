@@ -35,6 +35,7 @@ const controls = new Controls($("#panel"), about, {
   boxed: (box) => viewer.setBox(box),
   mark: () => mark($("#mark").getAttribute("aria-pressed") !== "true"),
   clean: () => $("#clean-picker").click(),
+  model: () => $("#noise-picker").click(),
 });
 
 const picture = () => page.state?.pictures.find((each) => each.id === page.chosen) ?? null;
@@ -107,6 +108,10 @@ addEventListener("popstate", () => open(visitIn(location.pathname)));
 async function take(files) {
   page.error = "";
   for (const file of files) {
+    if (page.visit && file.name.toLowerCase().endsWith(".json")) {
+      await takeNoise(file);
+      continue;
+    }
     if (file.size > about.max_bytes) {
       page.error = `${file.name} is larger than the ${limit()} allowed here.`;
       continue;
@@ -114,7 +119,7 @@ async function take(files) {
     try {
       const onProgress = (fraction) => { page.sending = { name: file.name, fraction }; renderProgress(); };
       onProgress(0);
-      const { visit, picture: id } = await api.upload(page.visit, file, null, onProgress);
+      const { visit, picture: id } = await api.upload(page.visit, file, {}, onProgress);
       begin(visit);
       await known(id);
       choose(id, false);
@@ -126,9 +131,20 @@ async function take(files) {
   render();
 }
 
-/** Wait until the state has a picture. */
-async function known(id) {
-  for (let n = 0; n < 50 && !page.state?.pictures.some((each) => each.id === id); n++) await new Promise((resolve) => setTimeout(resolve, 40));
+/** Open a noise model, and choose it. */
+async function takeNoise(file) {
+  try {
+    const { model } = await api.upload(page.visit, file, { noise: true }, () => {});
+    await known(model, "models");
+    controls.set({ noise: "file", model });
+  } catch (error) {
+    page.error = error.message;
+  }
+}
+
+/** Wait until the state has a picture, or a noise model. */
+async function known(id, list = "pictures") {
+  for (let n = 0; n < 50 && !page.state?.[list]?.some((each) => each.id === id); n++) await new Promise((resolve) => setTimeout(resolve, 40));
 }
 
 /** Make one series of pictures, and show it. */
@@ -158,7 +174,12 @@ picker.addEventListener("change", () => { const files = [...picker.files]; picke
 $("#clean-picker").addEventListener("change", (event) => {
   const [file] = event.target.files;
   event.target.value = "";
-  if (file) act(() => api.upload(page.visit, file, page.chosen, () => {}));
+  if (file) act(() => api.upload(page.visit, file, { cleanOf: page.chosen }, () => {}));
+});
+$("#noise-picker").addEventListener("change", (event) => {
+  const [file] = event.target.files;
+  event.target.value = "";
+  if (file) act(() => takeNoise(file));
 });
 addEventListener("keydown", (event) => { if (event.key === "Escape") mark(false); });
 addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("dragging"); });
@@ -332,7 +353,7 @@ function render() {
   document.body.dataset.state = unread ? "unread" : list.length ? "here" : "empty";
   $("#start").hidden = Boolean(list.length);
   $("#viewer").hidden = !shown?.info;
-  controls.show(shown);
+  controls.show(shown, page.state?.models ?? []);
   foundIn($("#panel .found"), shown);
   why($("#why"), shown);
   if (shown?.info) renderViewer(shown);
