@@ -10,7 +10,7 @@ import pytest
 import tifffile
 
 from symsmooth.io import read_image, write_image
-from symsmooth.web import tasks
+from symsmooth.web import bridge, first_look, tasks
 from symsmooth.web.first_look import PART
 from symsmooth.web.worker import Reporter
 
@@ -46,6 +46,29 @@ def test_what_is_on_the_screen_is_done_first(tmp_path: Path, channels: int) -> N
     assert np.abs(done - whole).mean() < 4  # it is much like what comes after
     fractions = [message[1] for message in messages if message[0] == "progress"]
     assert fractions == sorted(fractions)
+
+
+def test_of_a_large_picture_all_that_is_on_the_screen_has_a_preview(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_look, "_LARGE", 700 * 600)
+    path, seen = tmp_path / "a.png", []
+    pixels = np.tile(rng.normal(120, 20, (350, 325)), (2, 2))
+    write_image(path, np.clip(pixels, 0, 255).astype(np.uint8))
+    real = bridge.denoise_pixels
+
+    def denoise_pixels(job: Any, model: Any, part: Any, *rest: Any) -> Any:
+        seen.append((job.options["quality"], part.shape, model))
+        return real(job, model, part, *rest)
+
+    monkeypatch.setattr(bridge, "denoise_pixels", denoise_pixels)
+    messages = denoise_visible(path, tmp_path / "run", (10, 20, 500, 480), quality="fast")
+    (part,) = [message[1] for message in messages if message[0] == "part"]
+    assert part["box"] == [10, 20, 500, 480]  # wider than the part of a small picture
+    ((quality, shape, model),) = seen
+    assert (quality, shape) == ("preview", (480, 500))
+    found, _ = bridge.noise_of_file(read_image(path))
+    assert model == found  # the noise of the whole, not that of the part
 
 
 def test_volumes_and_small_pictures_are_done_at_once(tmp_path: Path) -> None:

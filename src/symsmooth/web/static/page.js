@@ -217,6 +217,7 @@ function sure(button, what) {
 function run(ids = [page.chosen]) {
   if (matchMedia("(max-width: 60rem)").matches) scrollTo({ top: 0 });
   mark(false);
+  if (viewer.isLarge) viewer.approach(); // what is visible comes first: so much that it can be judged
   return act(() => api.denoise(page.visit, { pictures: ids, at: slice(), visible: viewer.visible, settings: controls.given }));
 }
 
@@ -242,7 +243,7 @@ function panels(shown, at) {
   const less = blend ? { blend } : {};
   result?.panels.forEach((panel, n) => every.push(make(blend ? `${panel.label}, blended` : panel.label, blend ? "" : score(panel), { what: "result", of: result.number, panel: n, ...less })));
   const removed = (result?.panels ?? []).map((panel, n) => make(`${panel.label}: removed`, "", { what: "removed", of: result.number, panel: n, ...less }));
-  if (part && !result) every.push(make("Denoised where you look", "", { what: "noisy" })); // see renderPart
+  if (part && !result) every.push(make("Denoised where you look", "a first look", { what: "noisy" })); // see renderPart
   if (result?.clean) every.push(make("Clean", "", { what: "clean" }));
   return { every, removed };
 }

@@ -40,8 +40,16 @@ export class Viewer {
     panels.forEach((panel, n) => this.#fill(layers[n], panel));
     this.#name();
     this.#place();
-    if (!finished || this.seen === key) return;
-    this.seen = key;
+    if (finished) this.approach();
+  }
+
+  /** Whether the whole is shown with fewer pixels than it has. */
+  get isLarge() { return this.size[0] * this.size[1] > MAX_SHOWN; }
+
+  /** Go to 1:1, once for each picture. */
+  approach() {
+    if (this.seen === this.key) return;
+    this.seen = this.key;
     if (this.#view.zoom === 1) this.full();
   }
 
