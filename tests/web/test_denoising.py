@@ -89,3 +89,20 @@ def test_a_packed_volume_keeps_both_of_its_endings(tmp_path: Path) -> None:
     write_image(path, rng.normal(100, 20, (3, 32, 32)).astype("f4"))
     denoise_visible(path, tmp_path / "run", None)
     assert read_image(tmp_path / "run" / "head-denoised.nii.gz").format == "NIFTI.GZ"
+
+
+def test_the_first_look_is_on_the_side_of_the_result(enter: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    write_image(path, np.clip(rng.normal(120, 20, (900, 900)), 0, 255).astype(np.uint8)[:700])
+    visitor = enter()
+    page = visitor.page
+    visitor.dropped(path)
+    page.locator("#method").select_option("epll")  # takes long enough to be looked at
+    page.locator("#go").click()
+    page.locator("img.part").wait_for(state="attached")
+    left = "getComputedStyle(document.querySelector('img.part').closest('.clip')).clipPath"
+    assert (
+        page.evaluate(left) == "none"
+    )  # the noisy half is cut off at the divider, the other is not
+    page.locator("#cancel").click()
+    visitor.reads("Stopped")

@@ -17,13 +17,14 @@ EXAMPLES = {
     "photons": "Few photons, 16 bit",
     "stack": "Stack of a cell, 16 bit",
 }
+VIDEO_ENDINGS = (".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".y4m")
 ENDINGS = (
     ".png", ".jpg", ".jpeg", ".jfif", ".jpe", ".bmp", ".webp", ".tif", ".tiff", ".fits", ".fit", ".fts",
     ".npy", ".nii", ".nii.gz", ".gz", ".mrc", ".mrcs", ".map",
     ".dng", ".3fr", ".arw", ".cr2", ".cr3", ".dcr", ".erf", ".fff", ".iiq", ".kdc", ".mef", ".mos",
     ".mrw", ".nef", ".nrw", ".orf", ".pef", ".raf", ".raw", ".rw2", ".rwl", ".sr2", ".srf", ".srw",
     ".x3f",
-    ".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".y4m",
+    *VIDEO_ENDINGS,
 )  # fmt: skip
 QUALITIES = {
     "preview": "A first look",

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..app.series import natural_order
 from ..core.parallel import Cancelled
-from .catalogue import BY_NAME, EXAMPLES, MAX_METHODS, MIN_METHODS
+from .catalogue import BY_NAME, EXAMPLES, MAX_METHODS, MIN_METHODS, VIDEO_ENDINGS
 from .errors import RefusedError, SessionError
 from .noise_files import NoiseFile, path_of
 from .pictures import VIEW, Picture, Result
@@ -30,6 +30,7 @@ from .uploads import Uploads
 UNPACKED = 4  # times the upload limit is what pixels may take in memory
 SECONDS = 20.0  # that inspecting a file may take ...
 _BYTES = 1e6  # ... and a second more for so many bytes
+_FRAMES_SECONDS = 100.0  # more for frames: twelve are looked at, and all are unpacked
 _RUN_SECONDS = 3600.0  # that a run may take: others wait for their turns
 _VIEW_SECONDS = 30.0  # that drawing what is shown may take
 _REPORT_SECONDS = 120.0  # that a report, or developing a raw file, may take
@@ -103,9 +104,11 @@ class Controller:
     def _read(self, session: Session, picture: Picture, work: str, *given: Any) -> None:
         """Have a picture inspected and keep what is found."""
         size = sum(path.stat().st_size for path in _files_in(given[0]))
+        frames = bool(picture.frames) or picture.name.lower().endswith(VIDEO_ENDINGS)
+        more = _FRAMES_SECONDS if frames else 0.0
         run = picture.reading = self.readers.submit(
             work, *given, self.max_pixels,
-            group=session.group, seconds=SECONDS + size / _BYTES,
+            group=session.group, seconds=SECONDS + size / _BYTES + more,
         )  # fmt: skip
         session.changed()
 

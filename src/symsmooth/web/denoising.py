@@ -39,7 +39,7 @@ def denoise(
         piece = image.pixels[flat.pieces[bridge.slice_number(image, flat, given["at"])]]
         first_look.show(
             piece, flat.channel_axis, job_with_noise, model, given, folder, reporter,
-            always=bool(stack.third),
+            of_series=bool(stack.third),
         )  # fmt: skip
     target = folder / denoised_name(path)
     with limit_decoded_size(max_bytes):

@@ -27,17 +27,17 @@ _MUCH = 0.6  # of the picture: then the part is not done first
 
 def show(
     piece: Array, axis: int | None, job: Any, model: Any, given: dict[str, Any], folder: Path,
-    reporter: Reporter, *, always: bool = False,
+    reporter: Reporter, *, of_series: bool = False,
 ) -> None:  # fmt: skip
     """Denoise the part of a slice that is on the screen, if that is much less than all of it.
 
-    Of a small frame of a series (``always``) all is done: there are many more of them.
+    A frame of a series is little of it, however much of the frame is visible.
     """
     if axis is not None:
         piece = np.moveaxis(piece, axis, -1)
-    large = piece.shape[0] * piece.shape[1] > _LARGE
+    large = of_series or piece.shape[0] * piece.shape[1] > _LARGE
     box = visible_part(given["visible"], piece.shape[:2], _LARGE_SIDE if large else _SIDE)
-    if box is None and always:
+    if box is None and of_series:
         box = (0, 0, piece.shape[1], piece.shape[0])
     if box is None or not np.isfinite(piece).any():
         return

@@ -91,7 +91,7 @@ def denoise(
         job, _ = bridge.with_noise_of_box(job, _upright_box(frame, settings.box, given), axis)
     with limit_decoded_size(max_bytes):
         image, model, words = bridge.noise_of_frames(sources, job)
-        first_look.show(frame, axis, job, model, given, folder, reporter, always=True)
+        first_look.show(frame, axis, job, model, given, folder, reporter, of_series=True)
         targets = _targets(sources, folder)
         progress = part_of(_from_noise_on(reporter), 0.1, 0.95)
         assert progress is not None

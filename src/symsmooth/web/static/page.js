@@ -294,7 +294,7 @@ function renderPart(shown) {
   Object.assign(image.style, { left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` });
   const wanted = { what: "result", of: part.number, panel: part.panel, ...(page.channel === null ? {} : { channel: page.channel }) };
   image.src = api.view(page.visit, shown.id, wanted);
-  [...document.querySelectorAll("#lenses .world")].at(-1).append(image); // the right half, or the last picture
+  viewer.overlay(image);
 }
 
 // --- strength after the fact ----------------------------------------------------------------

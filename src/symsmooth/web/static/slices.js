@@ -2,13 +2,13 @@
 import { h } from "./dom.js";
 
 const RATE = 8; // frames a second where the file does not say so
+const AHEAD = 4; // frames that are asked for before it is their time
 const SOON = 60; // milliseconds in which a slider that is dragged moves on
 
 export class Slices {
   #at = [];
   #others = [];
   #turn = 0; // counts plays, so that an old one ends
-  #ahead = []; // pictures of the next frame, held until they are shown
 
   /** `moved(at)` shows another place; `load(at)` returns promises of its pictures. */
   constructor(root, { moved, load }) {
@@ -55,16 +55,12 @@ export class Slices {
     this.moved(at);
   }
 
-  #next(by) {
-    const { size } = this.#others[this.axis];
-    return ((this.#at[this.axis] ?? 0) + by + size) % size;
-  }
-
   /** Go on by some frames; false where there is nowhere to go. */
   step(by) {
     if (this.axis === undefined) return false;
     this.pause();
-    this.#go(this.axis, this.#next(by));
+    const { size } = this.#others[this.axis];
+    this.#go(this.axis, ((this.#at[this.axis] ?? 0) + by + size) % size);
     return true;
   }
 
@@ -90,21 +86,27 @@ export class Slices {
     if (was && !playing) this.moved(this.#at); // all that was left out while it played
   }
 
-  /** Each frame is shown once its pictures are there, but not sooner than its time. */
+  /** Each frame is shown once its pictures are there, but not sooner than its time; the next are on their way. */
   async #play() {
     this.#reflect(true);
     const turn = this.#turn;
+    const queue = [];
     while (turn === this.#turn) {
-      const at = [...this.#at];
-      at[this.axis] = this.#next(1);
+      while (queue.length < AHEAD) queue.push(this.#frame(queue.at(-1)?.at ?? this.#at));
+      const { at, pictures } = queue.shift();
       const time = new Promise((resolve) => setTimeout(resolve, 1000 / this.rate));
-      try {
-        this.#ahead = await Promise.all(this.load(at));
-      } catch {
-        return this.pause(); // a picture did not come
-      }
+      this.held = await pictures; // until they are shown
       await time;
-      if (turn === this.#turn) this.moved(at);
+      if (turn !== this.#turn) return;
+      if (!this.held) return this.pause(); // one did not come
+      this.moved(at);
     }
+  }
+
+  /** The frame after a place, and a promise of its pictures. */
+  #frame(before) {
+    const at = [...before];
+    at[this.axis] = ((at[this.axis] ?? 0) + 1) % this.#others[this.axis].size;
+    return { at, pictures: Promise.all(this.load(at)).catch(() => null) };
   }
 }

@@ -43,6 +43,9 @@ export class Viewer {
     if (finished) this.approach();
   }
 
+  /** Lay a picture over the last one, the right half of a divider. */
+  overlay(image) { this.#lenses.at(-1).layers.at(-1).world.append(image); }
+
   /** Whether the whole is shown with fewer pixels than it has. */
   get isLarge() { return this.size[0] * this.size[1] > MAX_SHOWN; }
 
