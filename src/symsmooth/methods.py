@@ -127,7 +127,7 @@ class Method:
     title, about : str
         What it is called where people choose, and one sentence about it.
     offers : tuple of str
-        Those of "quality", "noise", "strength" that it has; else it is for white noise, and more strength
+        Those of "quality", "noise", "strength", "time" that it has; else it is for white noise, and more strength
         assumes more of it.
     reports : tuple of str
         Attributes of what ``fit`` returns that are shown to users.
@@ -248,7 +248,7 @@ METHODS: Mapping[str, Method] = _registry(
     Method(
         "denoise", "gsfw.denoise:denoise", "gsfw.denoise:fit_denoise", "Automatic",
         "Finds the noise, and removes it by our best method (GSF-W). Start here.",
-        offers=("quality", "noise", "strength"), reports_if_used=("tone", "n_specks"),
+        offers=("quality", "noise", "strength", "time"), reports_if_used=("tone", "n_specks"),
         decide="gsfw.removal:decide", takes_opened=True,
     ),
     _ours(

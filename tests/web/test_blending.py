@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def test_the_name_of_a_blend_keeps_its_ending(tmp_path: Path, name: str) -> None
     noisy, denoised = tmp_path / name, tmp_path / f"{stem}-denoised{ending}"
     write_image(noisy, np.zeros((6, 7, 8), np.float32))
     write_image(denoised, np.ones((6, 7, 8), np.float32))
-    made = blend_task(noisy, denoised, 0.25, 0.25, 10**6, reporter())
+    (made,) = blend_task([noisy], [denoised], 0.25, 0.25, 10**6, reporter())
     assert made.name == f"{stem}-denoised-blend{ending}"
     np.testing.assert_array_equal(read_image(made).pixels, np.full((6, 7, 8), 0.25))
 
@@ -94,6 +95,22 @@ def test_a_blend_is_asked_for_in_the_address(come: Any) -> None:
     for words in ("101.0", "5", "1.2.3", "x", "-1.5", "0.5e1"):
         assert person.ask(f"{here}/result?blend={words}")[0] == 404
         assert person.ask(f"{here}/view?what=result&of=1&blend={words}")[0] == 404
+
+
+def test_the_archive_holds_the_blends_that_are_asked_for(come: Any) -> None:
+    person = come()
+    ids = [person.drop(f"{name}.png", colour_png())["id"] for name in "ab"]
+    person.run("gaussian")
+    singles = [
+        person.ask(f"{person.here}/{id}/result{query}")[1]
+        for id, query in zip(ids, ("?blend=70.20", ""), strict=True)
+    ]
+    status, packed = person.ask(f"{person.here}/results.zip?{ids[0]}=70.20")
+    assert status == 200
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        assert archive.namelist() == ["a-denoised-blend.png", "b-denoised.png"]
+        assert [archive.read(name) for name in archive.namelist()] == singles
+    assert person.ask(f"{person.here}/results.zip?{ids[1]}=170.20")[0] == 404
 
 
 def test_grey_pictures_have_one_slider_and_colour_two(enter: Any, tmp_path: Path) -> None:
@@ -126,3 +143,12 @@ def test_grey_pictures_have_one_slider_and_colour_two(enter: Any, tmp_path: Path
     visitor.dropped(tmp_path / "grey.png")
     visitor.run()
     assert page.locator("#blend input").count() == 1
+    visitor.drawn()
+    page.locator("#share").fill("30")
+    wait_for(lambda: "=30.30" in page.locator("#zip").get_attribute("href"), 20)
+    with page.expect_download() as waiting:
+        page.locator("#zip").click()
+    with zipfile.ZipFile(waiting.value.path()) as packed:
+        assert packed.namelist() == ["colour-denoised.png", "grey-denoised-blend.png"]
+    link = page.get_by_label("Download grey.png").get_attribute("href")
+    assert link.endswith("blend=30.30")

@@ -10,8 +10,8 @@ import pytest
 import tifffile
 
 from symsmooth.io import read_image, write_image
-from symsmooth.web import tasks
-from symsmooth.web.denoising import PART
+from symsmooth.web import bridge, first_look, tasks
+from symsmooth.web.first_look import PART
 from symsmooth.web.worker import Reporter
 
 from ..serving import asked, reporter
@@ -48,6 +48,29 @@ def test_what_is_on_the_screen_is_done_first(tmp_path: Path, channels: int) -> N
     assert fractions == sorted(fractions)
 
 
+def test_of_a_large_picture_all_that_is_on_the_screen_has_a_preview(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_look, "_LARGE", 700 * 600)
+    path, seen = tmp_path / "a.png", []
+    pixels = np.tile(rng.normal(120, 20, (350, 325)), (2, 2))
+    write_image(path, np.clip(pixels, 0, 255).astype(np.uint8))
+    real = bridge.denoise_pixels
+
+    def denoise_pixels(job: Any, model: Any, part: Any, *rest: Any) -> Any:
+        seen.append((job.options["quality"], part.shape, model))
+        return real(job, model, part, *rest)
+
+    monkeypatch.setattr(bridge, "denoise_pixels", denoise_pixels)
+    messages = denoise_visible(path, tmp_path / "run", (10, 20, 500, 480), quality="fast")
+    (part,) = [message[1] for message in messages if message[0] == "part"]
+    assert part["box"] == [10, 20, 500, 480]  # wider than the part of a small picture
+    ((quality, shape, model),) = seen
+    assert (quality, shape) == ("preview", (480, 500))
+    found, _ = bridge.noise_of_file(read_image(path))
+    assert model == found  # the noise of the whole, not that of the part
+
+
 def test_volumes_and_small_pictures_are_done_at_once(tmp_path: Path) -> None:
     small = tmp_path / "small.npy"
     np.save(small, rng.normal(100, 20, (48, 48)))
@@ -66,3 +89,20 @@ def test_a_packed_volume_keeps_both_of_its_endings(tmp_path: Path) -> None:
     write_image(path, rng.normal(100, 20, (3, 32, 32)).astype("f4"))
     denoise_visible(path, tmp_path / "run", None)
     assert read_image(tmp_path / "run" / "head-denoised.nii.gz").format == "NIFTI.GZ"
+
+
+def test_the_first_look_is_on_the_side_of_the_result(enter: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    write_image(path, np.clip(rng.normal(120, 20, (900, 900)), 0, 255).astype(np.uint8)[:700])
+    visitor = enter()
+    page = visitor.page
+    visitor.dropped(path)
+    page.locator("#method").select_option("epll")  # takes long enough to be looked at
+    page.locator("#go").click()
+    page.locator("img.part").wait_for(state="attached")
+    left = "getComputedStyle(document.querySelector('img.part').closest('.clip')).clipPath"
+    assert (
+        page.evaluate(left) == "none"
+    )  # the noisy half is cut off at the divider, the other is not
+    page.locator("#cancel").click()
+    visitor.reads("Stopped")

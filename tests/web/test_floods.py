@@ -254,11 +254,12 @@ def test_files_of_one_name_are_packed_under_names_of_their_own(tmp_path: Path) -
         (tmp_path / str(number)).mkdir()
         paths.append(tmp_path / str(number) / "a.npy")
         paths[-1].write_bytes(bytes([number]) * 700_000 if number else b"")
-    pieces = [*pack(paths)]
+    pieces = [*pack([*(("", path) for path in paths), ("b", paths[0])])]
     assert max(map(len, pieces)) < 300_000
     with zipfile.ZipFile(io.BytesIO(b"".join(pieces))) as packed:
-        assert packed.namelist() == ["a.npy", "a-2.npy", "a-3.npy"]
-        assert [packed.read(name) for name in packed.namelist()] == [p.read_bytes() for p in paths]
+        names = packed.namelist()
+        assert names == ["a.npy", "a-2.npy", "a-3.npy", "b/a.npy"]
+        assert [packed.read(name) for name in names[:3]] == [p.read_bytes() for p in paths]
 
 
 def test_a_run_that_takes_too_long_is_ended(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_slices_and_channels_of_a_series(enter: Any, series: Path, tmp_path: Pat
     visitor = enter()
     page = visitor.page
     visitor.dropped(series)
-    slider = page.get_by_label("Time, 3 slices")
+    slider = page.get_by_label("Time, 3 frames")
     assert page.locator(".slice output").inner_text() == "2 of 3"  # the middle one
     assert "time 3, 2 channels" in page.locator(".found").inner_text()
     before = first_image(page)
@@ -53,9 +53,10 @@ def test_slices_and_channels_of_a_series(enter: Any, series: Path, tmp_path: Pat
     assert "channel=1" in first_image(page)
     visitor.drawn()
     visitor.choose("quality", "Preview")
-    visitor.choose("third", "Time series")
+    visitor.choose("third", "Series")
     visitor.run()
-    assert all("at=2" in url for url in visitor.opened.requests[-2:] if "/view" in url)
+    views = [url for url in visitor.opened.requests if "/view" in url and "panel=99" not in url]
+    assert all("at=2" in url for url in views[-2:])  # the first look has a place of its own
     visitor.shot("series")
     assert audit(page) == []
     with page.expect_download() as waiting:
@@ -145,8 +146,10 @@ def test_a_raw_file_is_denoised_as_a_mosaic(enter: Any, tmp_path: Path) -> None:
     visitor.dropped(path)
     assert "raw mosaic RGGB" in page.locator(".found").inner_text()
     assert "before it is developed" in page.locator("#mosaic").inner_text()
-    for nothing_to_choose in ("#mode", "#method", "#noise", "#chroma-strength"):
+    for nothing_to_choose in ("#mode", "#method", "#chroma-strength"):
         assert not page.locator(nothing_to_choose).is_visible()
+    kinds = page.locator("#noise input:enabled").all()
+    assert [kind.input_value() for kind in kinds] == ["auto", "file"]  # its sensor's law
     assert page.locator("#channel option").all_inner_texts() == ["colour", "red", "green", "blue"]
     visitor.choose("quality", "Preview")
     visitor.run()

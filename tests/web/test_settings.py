@@ -9,11 +9,13 @@ import pytest
 
 from symsmooth.app.jobs import DenoiseJob
 from symsmooth.io import FileError, format_of
-from symsmooth.io.formats import is_raw_name
+from symsmooth.io.formats import VIDEO_SUFFIXES, is_raw_name, is_video_name
 from symsmooth.methods import DEFAULT, METHODS
 from symsmooth.web import bridge, catalogue
 from symsmooth.web.errors import SessionError
 from symsmooth.web.settings import Settings
+
+ONLY_READ = {".webm", ".avi", ".y4m"}  # containers of videos
 
 
 def test_the_page_offers_every_method_as_it_is() -> None:
@@ -26,17 +28,20 @@ def test_the_page_offers_every_method_as_it_is() -> None:
         assert entry.strength == ("strength" in method.options), entry.name
         assert entry.title, entry.name
         assert entry.about.endswith("."), entry.name
+        assert entry.time == ("time_axis" in method.accepts), entry.name
     assert set(catalogue.QUALITIES) == set(METHODS[DEFAULT].options["quality"].choices)
 
 
 def test_the_page_takes_every_file_that_can_be_read() -> None:
     for ending in catalogue.ENDINGS:
         name = f"a{ending}" if ending != ".gz" else "a.nii.gz"  # some systems look at the last part
-        assert is_raw_name(name) or format_of(name), ending
+        if not (is_raw_name(name) or is_video_name(name) or ending in ONLY_READ):
+            assert format_of(name), ending
     with pytest.raises(FileError) as refused:
         format_of("a.unknown")
     known = set(re.findall(r"\.[a-z0-9.]+", str(refused.value).partition("use one of")[2]))
     assert len(known) > 15
+    known |= {*VIDEO_SUFFIXES, *ONLY_READ}
     assert known - {".zarr"} <= set(catalogue.ENDINGS)  # a folder cannot be dropped
 
 
@@ -53,6 +58,8 @@ def test_the_page_takes_every_file_that_can_be_read() -> None:
         {"grain": -0.1}, {"grain": 1.1}, {"grain": None}, {"grain": float("nan")}, {"grain": "1"},
         {"noise": "box"}, {"noise": "box", "box": [1, 2, 3]}, {"box": [0, 0, -1, 5]},
         {"box": [0.5, 0, 20, 20]}, {"noise": "coarse", "method": "bm3d"},
+        {"noise": "file"}, {"noise": "file", "model": "/etc/passwd"}, {"model": 5},
+        {"noise": "file", "model": "n1", "method": "bm3d"},
     ],
 )  # fmt: skip
 def test_settings_that_cannot_be_are_one_sentence(given: Any) -> None:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from symsmooth import cli
 from symsmooth.io import FileError, limit_decoded_size, read_image, read_images, write_image
 from symsmooth.web import tasks
-from symsmooth.web.denoising import visible_part
+from symsmooth.web.first_look import visible_part
 from symsmooth.web.pictures import VIEW
 from symsmooth.web.settings import Settings
 from symsmooth.web.worker import Reporter
@@ -86,13 +86,13 @@ def test_files_of_scanners_and_microscopes_come_back_as_they_were(
     info = inspect(path)["info"]
     assert [axis["size"] for axis in info["others"]] == [3]
     made = denoise(path, tmp_path / "run", settings={"noise": "rician"})
-    assert made["file"] == name.replace(".", "-denoised.", 1)
+    assert made["files"] == [name.replace(".", "-denoised.", 1)]
     assert made["noise"]["kind"] == "rician"
-    again = read_image(tmp_path / "run" / made["file"])
+    again = read_image(tmp_path / "run" / made["files"][0])
     assert again.pixels.shape == read_image(path).pixels.shape
     assert (
         cli_makes(path, "--quality", "preview", "--noise", "rician")
-        == (tmp_path / "run" / made["file"]).read_bytes()
+        == (tmp_path / "run" / made["files"][0]).read_bytes()
     )
 
 
@@ -112,11 +112,14 @@ def test_a_mosaic_becomes_a_dng_and_is_shown_developed(tmp_path: Path, name: str
     assert view.dtype == np.uint8
     given = {"noise": info["noise"], "sigma": info["noise"]["sigma"]}
     made = denoise(path, tmp_path / "run", **given)
-    assert made["file"] == "shot-denoised.dng"
-    expected = read_image(tmp_path / "run" / made["file"]).pixels
+    assert made["files"] == ["shot-denoised.dng"]
+    expected = read_image(tmp_path / "run" / made["files"][0]).pixels
     assert expected.dtype == noisy.dtype
     assert np.std(expected.astype(float) - noisy) > 10
-    assert cli_makes(path, "--quality", "preview") == (tmp_path / "run" / made["file"]).read_bytes()
+    assert (
+        cli_makes(path, "--quality", "preview")
+        == (tmp_path / "run" / made["files"][0]).read_bytes()
+    )
     shown = np.load(tmp_path / "run" / "result-0.npy")
     assert shown.shape == view.shape
     assert made["panels"][0]["removed"] > 0
@@ -152,7 +155,7 @@ def test_all_of_a_stack_is_done(tmp_path: Path) -> None:
     write_image(path, rng.normal(100, 20, (3, 40, 40)).astype(np.float32))
     inspect(path)
     made = denoise(path, tmp_path / "run")
-    result = read_image(tmp_path / "run" / made["file"]).pixels
+    result = read_image(tmp_path / "run" / made["files"][0]).pixels
     assert result.shape == (3, 40, 40)
     np.testing.assert_array_equal(np.load(tmp_path / "run" / "result-0.npy"), result)
 
@@ -181,7 +184,7 @@ def test_channels_apart_are_pictures_of_their_own(tmp_path: Path) -> None:
         path, tmp_path / "run",
         settings={"channels": "apart", "noise": "white", "level": 20.0},
     )  # fmt: skip
-    result = read_image(tmp_path / "run" / made["file"]).pixels
+    result = read_image(tmp_path / "run" / made["files"][0]).pixels
     alone = symsmooth.denoise(
         pixels, 20.0, quality="preview", rng=0, channel_axis=0, channels="apart"
     )

@@ -15,6 +15,7 @@ from .base import FileError
 from .images import ImageFile
 
 Third = Literal["auto", "none", "volume", "time"]
+_UNNAMED = "QI"  # axes of stacks and pages that may be anything
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def cut(image: ImageFile, third: Third = "auto") -> Stack:
     image : ImageFile
     third : {"auto", "none", "volume", "time"}
         The axis that joins height and width: Z if there is one; none; Z or else the only other axis;
-        time.
+        time, or else the only other axis if nobody named it.
 
     Returns
     -------
@@ -101,20 +102,22 @@ def _third_axis(
     axes = image.axes
     if third == "none":
         return None
+    others = [i for i in range(len(axes)) if i not in {*spatial, channel_axis}]
+    longer = [i for i in others if image.pixels.shape[i] > 1]
     if third == "time":
-        if "T" not in axes:
-            raise FileError(
-                f"has no axis of time: its axes are {axes}; denoise it as a volume, or slice by slice",
-                "volume",
-                "slices",
-            )
-        return axes.index("T")
+        if "T" in axes:
+            return axes.index("T")
+        if len(longer) == 1 and axes[longer[0]] in _UNNAMED:
+            return longer[0]
+        raise FileError(
+            f"has no axis of time: its axes are {axes}; denoise it as a volume, or slice by slice",
+            "volume",
+            "slices",
+        )
     if "Z" in axes:
         return axes.index("Z")
-    others = [i for i in range(len(axes)) if i not in {*spatial, channel_axis}]
     if third == "auto":
         return None
-    longer = [i for i in others if image.pixels.shape[i] > 1]
     if len(longer) != 1:
         shape = "x".join(str(n) for n in image.pixels.shape)
         raise FileError(

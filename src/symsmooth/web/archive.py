@@ -11,16 +11,17 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 _PIECE = 2**18  # bytes that are sent at a time
 
 
-def pack(paths: Sequence[Path]) -> Iterator[bytes]:
-    """Yield an archive of files, each under a name of its own, piece by piece."""
+def pack(paths: Sequence[tuple[str, Path]]) -> Iterator[bytes]:
+    """Yield an archive of files, each in its folder ("" is none) and under a name of its own, by pieces."""
     names: set[str] = set()
     written = _Written()
     with ZipFile(written, "w", ZIP_STORED) as packed:
-        for path in paths:
-            name, number = path.name, 1
+        for folder, path in paths:
+            within = f"{folder}/" if folder else ""
+            name, number = f"{within}{path.name}", 1
             while name in names:
                 number += 1
-                name = f"{path.stem}-{number}{path.suffix}"
+                name = f"{within}{path.stem}-{number}{path.suffix}"
             names.add(name)
             about = ZipInfo.from_file(path, name)
             with open(path, "rb") as source, packed.open(about, "w") as target:

@@ -15,10 +15,15 @@ from ..app.job_warnings import JobWarning as JobWarning
 from ..app.job_warnings import Remedy
 from ..app.noise_report import value_range
 from ..app.run import FileJob, run
+from ..app.series import SeriesJob, look_at_series
+from ..app.series import natural_order as natural_order
+from ..app.video import look_at_video
 from ..core.image import Array, open_image
 from ..core.parallel import Progress
 from ..io import FileError, ImageFile
+from ..io.formats import open_file
 from ..io.limits import memory
+from ..io.noise_files import load_noise
 from ..io.stacks import Stack, cut
 from ..methods import DEFAULT, METHODS
 from ..noise import Noise, resolve
@@ -95,6 +100,8 @@ def make_job(settings: Settings, level: float, workers: int | None) -> jobs.Deno
     kind = NOISE_NAMES.get(settings.noise, "auto")
     if sigma is None and kind != "auto" and "noise" in method.accepts:
         options["noise"] = kind
+    if settings.noise == "file" and settings.model is not None:
+        options["noise"] = load_noise(settings.model)
     if settings.strength != 1.0 and "strength" in method.options:
         options["strength"] = settings.strength
     elif settings.strength != 1.0:  # it assumes more, or less, noise
@@ -126,7 +133,7 @@ def find_noise(
         return job, model
     found = job.find_noise(jobs.noise_estimator(image, stack, None, job.channels, job.specks))
     assert found is not None  # every method of the page removes noise
-    if job.method.takes_noise and job.sigma is None:
+    if job.method.takes_noise and job.sigma is None and not job.has_model:
         job = _with_found(job, found)
     return job, found
 
@@ -227,7 +234,55 @@ def denoise_file(
     path: Path, target: Path, job: jobs.DenoiseJob, progress: Progress | None
 ) -> dict[str, Any]:
     """Denoise a file as the command line does; return what the page shows of it."""
-    outcome = run(FileJob(path, target, job), without_steps(progress))
+    return _told(run(FileJob(path, target, job), without_steps(progress)))
+
+
+def denoise_frames(
+    sources: Sequence[Path], targets: Sequence[Path], job: jobs.DenoiseJob, progress: Progress
+) -> dict[str, Any]:
+    """Denoise a video, or pictures that are one series, as the command line does."""
+    if len(sources) == 1:
+        return _told(run(FileJob(sources[0], targets[0], job), progress))
+    return _told(run(SeriesJob(sources, dict(zip(sources, targets, strict=True)), job), progress))
+
+
+def noise_of_frames(
+    sources: Sequence[Path], job: jobs.DenoiseJob
+) -> tuple[ImageFile, Noise, noise_report.NoiseDescription]:
+    """Return what a video, or pictures that are one series, are like, and the noise they have."""
+    if len(sources) == 1:
+        with open_file(sources[0]) as file:
+            image, found = look_at_video(file, job)
+    else:
+        image, found = look_at_series(sources, job)
+    assert found.noise is not None  # every method of the page removes noise
+    assert found.words is not None
+    return image, found.noise, found.words
+
+
+def check_frames(job: jobs.DenoiseJob, title: str) -> None:
+    """Refuse what cannot be done to frames, in words of the page."""
+    if job.third == "volume":
+        raise ValueError("Frames of a series are no slices of a volume; choose Slices or Series.")
+    if job.third == "time" and not knows_time(job):
+        raise ValueError(f"{title} knows of no time; choose the method Automatic, or Slices.")
+
+
+def knows_time(job: jobs.DenoiseJob) -> bool:
+    """Whether frames can help each other."""
+    return "time_axis" in job.method.accepts
+
+
+def with_noise_of_box(
+    job: jobs.DenoiseJob, frame: Array, axis: int | None
+) -> tuple[jobs.DenoiseJob, Noise]:
+    """Return the noise of a part of one frame, and the job that knows it."""
+    model = resolve(open_image(frame, axis), region=(0, 0, frame.shape[1], frame.shape[0]))
+    return _with_found(job, model), model
+
+
+def _told(outcome: jobs.Outcome) -> dict[str, Any]:
+    """Return what the page shows of what was done."""
     plain = (int, float, str, bool)
     return {
         "seconds": outcome.seconds,

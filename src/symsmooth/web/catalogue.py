@@ -20,9 +20,11 @@ EXAMPLES = {
     "photons": "Few photons, 16 bit",
     "stack": "Stack of a cell, 16 bit",
 }
+VIDEO_ENDINGS = (".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".y4m")
 ENDINGS = (
     *(ending for ending in endings() if ending != ".zarr"),  # a folder cannot be dropped
     ".gz",  # some systems look at the last part of .nii.gz alone
+    *VIDEO_ENDINGS,
 )
 QUALITIES = {
     "preview": "A first look",
@@ -36,11 +38,17 @@ NOISE_NAMES = {  # on the page: in ``denoise``
 NOISES = {
     name: (name.capitalize(), kind.about)
     for name, kind in zip(NOISE_NAMES, NOISE_KINDS, strict=True)
-} | {"box": ("Measured", "On a part without structure, which you mark in the picture.")}
+} | {
+    "box": ("Measured", "On a part without structure, which you mark in the picture."),
+    "file": ("Saved", "A noise model of the same camera, from a file."),
+}
 THIRDS = {
-    "none": ("Slice by slice", "Each slice by itself."),
+    "none": ("Slices", "Each slice by itself."),
     "volume": ("Volume", "Depth is a third dimension: neighbouring slices help each other."),
-    "time": ("Time series", "Frames help each other, wherever things have moved to."),
+    "time": (
+        "Series",
+        "Slices are frames in time: they help each other, wherever things have moved to.",
+    ),
 }
 
 
@@ -54,10 +62,11 @@ class MethodEntry:
     quality: bool  # whether it has presets
     noise: bool  # whether it knows other noise than white
     strength: bool  # whether strength is its own; else it assumes more noise
+    time: bool  # whether frames can help each other
 
 
 def _entry(method: Method) -> MethodEntry:
-    own = ("quality" in method.offers, "noise" in method.offers, "strength" in method.offers)
+    own = (name in method.offers for name in ("quality", "noise", "strength", "time"))
     return MethodEntry(method.name, method.title, method.about, *own)
 
 

@@ -10,15 +10,17 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ..app.series import natural_order
 from ..core.parallel import Cancelled
-from .catalogue import BY_NAME, EXAMPLES, MAX_METHODS, MIN_METHODS
-from .errors import SessionError
-from .pictures import Picture, Result
+from .catalogue import BY_NAME, EXAMPLES, MAX_METHODS, MIN_METHODS, VIDEO_ENDINGS
+from .errors import RefusedError, SessionError
+from .noise_files import NoiseFile, path_of
+from .pictures import VIEW, Picture, Result
 from .process_queue import ProcessQueue
 from .runs import Run
 from .sessions import Session, Sessions, safe_name
@@ -28,6 +30,7 @@ from .uploads import Uploads
 UNPACKED = 4  # times the upload limit is what pixels may take in memory
 SECONDS = 20.0  # that inspecting a file may take ...
 _BYTES = 1e6  # ... and a second more for so many bytes
+_FRAMES_SECONDS = 100.0  # more for frames: twelve are looked at, and all are unpacked
 _RUN_SECONDS = 3600.0  # that a run may take: others wait for their turns
 _VIEW_SECONDS = 30.0  # that drawing what is shown may take
 _REPORT_SECONDS = 120.0  # that a report, or developing a raw file, may take
@@ -100,16 +103,18 @@ class Controller:
 
     def _read(self, session: Session, picture: Picture, work: str, *given: Any) -> None:
         """Have a picture inspected and keep what is found."""
-        size = given[0].stat().st_size if isinstance(given[0], Path) else 0
+        size = sum(path.stat().st_size for path in _files_in(given[0]))
+        frames = bool(picture.frames) or picture.name.lower().endswith(VIDEO_ENDINGS)
+        more = _FRAMES_SECONDS if frames else 0.0
         run = picture.reading = self.readers.submit(
             work, *given, self.max_pixels,
-            group=session.group, seconds=SECONDS + size / _BYTES,
+            group=session.group, seconds=SECONDS + size / _BYTES + more,
         )  # fmt: skip
         session.changed()
 
         def keep(found: dict[str, Any]) -> None:
-            picture.name, picture.info = found["path"].name, found["info"]
-            picture.path = found["path"]
+            picture.path, picture.info = found["path"], found["info"]
+            picture.name = picture.name if picture.frames else found["path"].name
             picture.reference = found.get("reference")
             picture.reference_name = found.get("reference_name", "")
 
@@ -117,6 +122,55 @@ class Controller:
             shutil.rmtree(picture.folder, ignore_errors=True)
 
         self._follow(session, picture, run, keep, fail)
+
+    async def open_noise(self, session: Session, path: Path) -> NoiseFile:
+        """Take a file as a noise model, or say in one line why it is none."""
+        if len(session.models) >= self.sessions.limits.pictures:
+            raise SessionError("There are too many noise models; begin another visit.")
+        words = await self.draw(session, "inspect_noise", path)
+        id = f"n{path.parent.name.rpartition('-')[2]}"
+        opened = session.models[id] = NoiseFile(id, path, words)
+        session.changed()
+        return opened
+
+    # --- pictures that are one series -----------------------------------------------------
+
+    def join(self, session: Session, pictures: Sequence[Picture]) -> Picture:
+        """Make one series of pictures, in the natural order of their names; they are kept for later."""
+        frames = [each for picture in pictures for each in picture.frames or (picture,)]
+        kinds = [_frame_kind(frame, self.check_ready(frame)) for frame in frames]
+        odd = next((n for n, kind in enumerate(kinds) if kind != kinds[0]), None)
+        if len(frames) < 2:
+            raise SessionError("A series has two frames at least; add pictures.")
+        if odd is not None:
+            raise SessionError(
+                f"{frames[odd].name} is {kinds[odd]}, and {frames[0].name} {kinds[0]}; frames of a series "
+                "are alike."
+            )
+        frames.sort(key=lambda frame: natural_order(Path(frame.name)))
+        folder = session.new_folder("picture")
+        id = f"p{folder.name.rpartition('-')[2]}"
+        first, last = (Path(frame.name).stem for frame in (frames[0], frames[-1]))
+        series = Picture(id, f"{first} to {last}", folder, frames=tuple(frames))
+        for picture in pictures:
+            picture.stop()
+            del session.pictures[picture.id]
+            self._forget(picture.folder if picture.frames else None)
+        session.pictures[id] = series
+        self._read(session, series, "inspect_series", series.sources, folder)
+        return series
+
+    def split(self, session: Session, series: Picture) -> None:
+        """Take a series apart again."""
+        if not series.frames:
+            raise SessionError("This is no series.")
+        if len(session.pictures) - 1 + len(series.frames) > self.sessions.limits.pictures:
+            limit = self.sessions.limits.pictures
+            raise SessionError(f"There may be {limit} pictures at a time; remove some of them.")
+        frames, series.frames = series.frames, ()
+        self.remove(session, series)
+        session.pictures |= {frame.id: frame for frame in frames}
+        session.changed()
 
     def inspect_reference(self, session: Session, picture: Picture, path: Path) -> None:
         """Have the picture without noise inspected; it has a folder of its own."""
@@ -147,7 +201,11 @@ class Controller:
         info = self.check_ready(picture)
         folder = session.new_folder("run")
         given = {"at": at, "visible": visible, "sigma": info["noise"]["sigma"]}
-        given["noise"] = info["noise"]
+        given |= {"noise": info["noise"]} | {k: info[k] for k in ("turns", "stored") if k in info}
+        given |= {
+            "view": picture.folder / VIEW,
+            "frames": picture.sources if picture.frames else [],
+        }
         self._run(session, picture, "denoise", folder, settings, None, picture.path, given, folder)
 
     def compare(
@@ -181,17 +239,16 @@ class Controller:
                 session.changed()
 
         run = picture.run = self.runners.submit(
-            kind, *given, settings.as_json(), self.workers, self.max_pixels,
+            kind, *given, _asked(session, settings), self.workers, self.max_pixels,
             group=session.group, seconds=_RUN_SECONDS, on_part=on_part,
         )  # fmt: skip
         session.changed()
 
         def keep(details: dict[str, Any]) -> None:
-            name = details.pop("file", None)
+            names = details.pop("files", ())
             old, picture.part = picture.result, None
-            picture.result = Result(
-                number, kind, folder, settings, details, at, None if name is None else folder / name
-            )
+            files = tuple(folder / name for name in names)
+            picture.result = Result(number, kind, folder, settings, details, at, files)
             self._forget(None if old is None else old.folder)
 
         def fail() -> None:
@@ -221,13 +278,29 @@ class Controller:
     def remove(self, session: Session, picture: Picture) -> None:
         """Forget a picture."""
         session.pictures.pop(picture.id, None)
-        picture.stop()
-        result = None if picture.result is None else picture.result.folder
-        for folder in (picture.folder, picture.reference, result):
-            self._forget(folder)
+        for each in (picture, *picture.frames):
+            each.stop()
+            result = None if each.result is None else each.result.folder
+            for folder in (each.folder, each.reference, result):
+                self._forget(folder)
         session.changed()
 
-    # --- what is shown --------------------------------------------------------------------
+    # --- what is shown and taken home -----------------------------------------------------
+
+    async def results(
+        self, session: Session, picture: Picture, shares: tuple[float, float] | None
+    ) -> list[Path]:
+        """Return the files that came of a picture, or their blends with what they were made of."""
+        if picture.result is None or picture.info is None:
+            return []
+        files = [*picture.result.files]
+        if shares is None or not files:
+            return files
+        if not picture.info["blends"]:
+            raise RefusedError(404, "There is nothing here.")
+        given = (picture.sources, files, *shares, self.max_pixels)
+        blended: list[Path] = await self.draw(session, "blend", *given)
+        return blended
 
     async def draw(self, session: Session, work: str, *given: Any) -> Any:
         """Have something small done at once; what it returns, or a SessionError."""
@@ -294,6 +367,27 @@ class Controller:
         if folder is not None:
             with suppress(OSError):
                 shutil.rmtree(folder)
+
+
+def _asked(session: Session, settings: Settings) -> dict[str, Any]:
+    """Return settings for the work, which is told where the noise model is that they name."""
+    if settings.noise != "file":
+        return {**settings.as_json(), "model": None}
+    return {**settings.as_json(), "model": str(path_of(session.models, settings.model))}
+
+
+def _files_in(given: object) -> list[Path]:
+    """Return the files that are to be inspected: one, or those of a series; an example has none yet."""
+    every = given if isinstance(given, list) else [given]
+    return [each for each in every if isinstance(each, Path)]
+
+
+def _frame_kind(picture: Picture, info: dict[str, Any]) -> str:
+    """Return size and kind of a picture that may be a frame, in words; or refuse it."""
+    if info["mosaic"] or info["others"] or info["images"] > 1:
+        raise SessionError(f"{picture.name} is no flat picture, as a frame of a series is.")
+    channels = f", {info['channels']} channels" if info["channels"] > 1 else ""
+    return f"{info['width']} × {info['height']} {info['dtype']}{channels}"
 
 
 def message(error: BaseException, session: Session) -> str:

@@ -22,6 +22,7 @@ def state_of(controller: Controller, session: Session) -> dict[str, Any]:
         "visit": session.token,
         "version": session.version,
         "pictures": [picture.as_json() for picture in session.pictures.values()],
+        "models": [model.as_json() for model in session.models.values()],
         "progress": progress_in(controller, session),
     }
 

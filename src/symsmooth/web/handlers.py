@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -25,6 +26,7 @@ from .catalogue import about
 from .controller import Controller
 from .errors import RefusedError, SessionError
 from .guard import UPLOAD
+from .noise_files import KEPT
 from .pictures import Picture
 from .sessions import ENDED, Session, Sessions, safe_name
 from .settings import Settings, whole_numbers
@@ -33,7 +35,10 @@ from .views import numbers_in, strengths_in, view_request
 _KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _ASSETS = frozenset(
     {"page.css", "icon.svg"}
-    | {f"{name}.js" for name in ("page", "api", "viewer", "controls", "details", "charts", "dom")}
+    | {
+        f"{name}.js"
+        for name in ("page", "api", "viewer", "controls", "details", "slices", "charts", "dom")
+    }
 )
 _PRIVATE = {"cache-control": "no-store"}
 _LOG = logging.getLogger(__name__)
@@ -65,11 +70,14 @@ class Handlers:
             (f"{visit}/alive", self.alive, "POST"),
             (f"{visit}/denoise", self.denoise, "POST"),
             (f"{visit}/compare", self.compare, "POST"),
+            (f"{visit}/join", self.join, "POST"),
             (f"{visit}/cancel", self.cancel, "POST"),
             (f"{visit}/results.zip", self.all_results, "GET"),
             (one, self.remove, "DELETE"),
+            (f"{one}/split", self.split, "POST"),
             (f"{one}/view", self.view, "GET"),
             (f"{one}/result", self.result, "GET"),
+            (f"{one}/noise", self.noise, "GET"),
             (f"{one}/report", self.report, "GET"),
         ]
         return Starlette(
@@ -117,6 +125,8 @@ class Handlers:
             if session is not None and picture is not None:
                 self._take_reference(session, picture, owner, token)
                 return _accepted(session, picture)
+            if session is not None and "x-noise" in request.headers:
+                return await self._take_noise(session, owner, token)
             with self._visit(session, owner, address) as session:
                 taken = self.controller.make_picture(session, name)
             path = uploads.take(owner, token, lambda name: taken.folder / safe_name(name))
@@ -132,6 +142,18 @@ class Handlers:
         folder = session.new_folder("reference")
         path = self.controller.uploads.take(owner, token, lambda name: folder / safe_name(name))
         self.controller.inspect_reference(session, picture, path)
+
+    async def _take_noise(self, session: Session, owner: str, token: str) -> Response:
+        """Take a file as a noise model."""
+        folder = session.new_folder("noise")
+        try:
+            uploads = self.controller.uploads
+            path = uploads.take(owner, token, lambda name: folder / safe_name(name))
+            opened = await self.controller.open_noise(session, path)
+        except BaseException:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            raise
+        return JSONResponse({"visit": session.token, "model": opened.id})
 
     @contextmanager
     def _visit(self, session: Session | None, owner: str, address: str) -> Iterator[Session]:
@@ -180,6 +202,19 @@ class Handlers:
         await asyncio.to_thread(self.sessions.end, session)
         return JSONResponse({})
 
+    async def join(self, request: Request) -> Response:
+        """Make one series of pictures."""
+        session, given = self._session(request), await _json(request)
+        pictures = _chosen(session, given)
+        await self.controller.check_room(session)
+        return _accepted(session, self.controller.join(session, pictures))
+
+    async def split(self, request: Request) -> Response:
+        """Take a series apart."""
+        session, picture = self._picture(request)
+        self.controller.split(session, picture)
+        return JSONResponse({})
+
     # --- state and events -----------------------------------------------------------------
 
     async def state(self, request: Request) -> Response:
@@ -207,14 +242,10 @@ class Handlers:
         """Run a method on one picture or several."""
         session, given = self._session(request), await _json(request)
         settings = Settings.of(given.get("settings"))
-        names = given.get("pictures")
-        if not isinstance(names, list) or not names or set(map(str, names)) - set(session.pictures):
-            raise SessionError("Drop a picture first, or take an example.")
-        names = list(dict.fromkeys(names))  # each once, however often it is named
         at = whole_numbers(given.get("at") or [])
         visible = given.get("visible")
         box = None if visible is None else whole_numbers(visible, 4)
-        pictures = [session.pictures[name] for name in names]
+        pictures = _chosen(session, given)
         await self.controller.check_room(session)
         for picture in pictures:
             self.controller.denoise(session, picture, settings, at, box)
@@ -251,20 +282,30 @@ class Handlers:
         return Response(drawn, media_type="image/png", headers=kept)
 
     async def result(self, request: Request) -> Response:
-        """Return the denoised file, or less of it (``blend``); of a raw file also what was developed."""
+        """Return the denoised file, or less of it (``blend``); of a raw file also what was developed.
+
+        Several files, those of a series, come as one archive.
+        """
         session, picture = self._picture(request)
-        if picture.result is None or picture.result.path is None or picture.info is None:
+        query = request.query_params
+        files = await self.controller.results(
+            session, picture, strengths_in(query.get("blend", ""))
+        )
+        if not files or picture.info is None:
             raise RefusedError(404, "There is nothing here.")
-        path = picture.result.path
-        if picture.info["mosaic"] and "developed" in request.query_params:
-            path = await self.controller.draw(session, "develop", path)
-        shares = strengths_in(request.query_params.get("blend", ""))
-        if shares is not None:
-            if picture.info["mosaic"] or picture.path is None:
-                raise RefusedError(404, "There is nothing here.")
-            given = (picture.path, path, *shares, self.controller.max_pixels)
-            path = await self.controller.draw(session, "blend", *given)
-        return _download(path)
+        if picture.info["mosaic"] and "developed" in query:
+            files = [await self.controller.draw(session, "develop", files[0])]
+        if len(files) == 1:
+            return _download(files[0])
+        return _archive([("", path) for path in files], f"{picture.name}-denoised.zip")
+
+    async def noise(self, request: Request) -> Response:
+        """Return the noise model of a result."""
+        _, picture = self._picture(request)
+        path = None if picture.result is None else picture.result.folder / KEPT
+        if path is None or not path.is_file():
+            raise RefusedError(404, "There is nothing here.")
+        return _download(path, f"{Path(picture.name).stem}-noise.json")
 
     async def report(self, request: Request) -> Response:
         """Return what is shown as one page that needs no server."""
@@ -279,14 +320,17 @@ class Handlers:
         return _download(path)
 
     async def all_results(self, request: Request) -> Response:
-        """Return all denoised files as one archive."""
+        """Return all denoised files as one archive; the query may say how much of each: "p1=70.40"."""
         session = self._session(request)
-        results = [p.result for p in session.pictures.values() if p.result is not None]
-        paths = [result.path for result in results if result.path is not None]
-        if not paths:
+        found: list[tuple[str, Path]] = []
+        for id, picture in [*session.pictures.items()]:
+            shares = strengths_in(request.query_params.get(id, ""))
+            files = await self.controller.results(session, picture, shares)
+            folder = picture.name if len(files) > 1 else ""
+            found += [(folder, path) for path in files]
+        if not found:
             raise RefusedError(404, "There is nothing here.")
-        headers = {**_PRIVATE, "content-disposition": 'attachment; filename="denoised.zip"'}
-        return StreamingResponse(pack(paths), media_type="application/zip", headers=headers)
+        return _archive(found, "denoised.zip")
 
     # --- whose they are -------------------------------------------------------------------
 
@@ -331,6 +375,14 @@ def _with_refusals(handler: Handler) -> Handler:
     return answer
 
 
+def _chosen(session: Session, given: dict[str, Any]) -> list[Picture]:
+    """Return the pictures that a request names, each once, however often it is named."""
+    names = given.get("pictures")
+    if not isinstance(names, list) or not names or set(map(str, names)) - set(session.pictures):
+        raise SessionError("Drop a picture first, or take an example.")
+    return [session.pictures[name] for name in dict.fromkeys(map(str, names))]
+
+
 def _accepted(session: Session, picture: Picture) -> Response:
     return JSONResponse({"visit": session.token, "picture": picture.id})
 
@@ -368,7 +420,12 @@ def _asset(name: str, headers: dict[str, str]) -> Response:
     return Response(_content(name), media_type=_KINDS[name.rpartition(".")[2]], headers=headers)
 
 
-def _download(path: Path) -> Response:
+def _archive(files: Sequence[tuple[str, Path]], name: str) -> Response:
+    headers = {**_PRIVATE, "content-disposition": f"attachment; filename*=utf-8''{quote(name)}"}
+    return StreamingResponse(pack(files), media_type="application/zip", headers=headers)
+
+
+def _download(path: Path, name: str = "") -> Response:
     return FileResponse(
-        path, filename=path.name, media_type="application/octet-stream", headers=_PRIVATE
+        path, filename=name or path.name, media_type="application/octet-stream", headers=_PRIVATE
     )

@@ -13,7 +13,7 @@ from ..core.image import Array
 from ..io import FileError, ImageFile, format_of, limit_decoded_size, write_image
 from ..io.formats import ending_of
 from ..io.stacks import cut
-from . import bridge, drawing, mosaics
+from . import bridge, drawing, mosaics, series
 from .examples import write_example
 from .pictures import VIEW
 from .worker import Reporter
@@ -32,6 +32,8 @@ def inspect_file(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -
     """Inspect a file that was dropped: what it is, its noise; write what is shown of it."""
     if mosaics.is_mosaic(path):
         return mosaics.inspect_file(path, folder, max_bytes)
+    if series.is_video(path):
+        return series.inspect_video(path, folder, max_bytes)
     with limit_decoded_size(max_bytes):
         images = bridge.read_file(path)
     image = images[0]
@@ -62,6 +64,7 @@ def inspect_file(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -
         "images": len(images),
         "span": bridge.span_of(image),
         "mosaic": "",
+        "blends": True,
         "ranges": ranges,
         "histogram": drawing.histogram(middle, ranges["all"]),
         "noise": {**noise, "sigma": level},
@@ -118,7 +121,7 @@ def _thirds(image: ImageFile, others: Sequence[dict[str, Any]]) -> list[str]:
     found = ["none"]
     if "Z" in long or len(long) == 1:
         found.append("volume")
-    if "T" in long:
+    if "T" in long or (len(long) == 1 and "Z" not in long):
         found.append("time")
     own = "volume" if cut(image).third else "none"
     return [own, *(each for each in found if each != own)]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..app.jobs import DenoiseJob
-from ..app.raw import describe_raw_noise, find_raw_noise, is_raw
+from ..app.raw import describe_raw_noise, find_raw_noise, is_raw, law_of_light, law_of_pixels
 from ..app.raw import develop as developed
 from ..core.image import Array
 from ..core.parallel import part_of
@@ -16,7 +16,7 @@ from ..io import ImageFile, limit_decoded_size, read_images, write_images
 from ..io.formats import open_file
 from ..io.images import RawInfo
 from ..raw.mosaic import COLOURS
-from . import bridge, drawing
+from . import bridge, drawing, noise_files
 from .catalogue import result_of
 from .pictures import VIEW
 from .settings import Settings
@@ -47,6 +47,7 @@ def inspect_file(path: Path, folder: Path, max_bytes: int) -> dict[str, Any]:
     model = find_raw_noise(image)
     words = describe_raw_noise(model, image)
     noise = bridge.model_details(model, words, span, (0.0, span))
+    noise_files.keep(law_of_pixels(model, image), folder)
     height, width = shown.shape[:2]
     found = {
         "description": f"{width}x{height}, {_name(info)}",
@@ -63,6 +64,7 @@ def inspect_file(path: Path, folder: Path, max_bytes: int) -> dict[str, Any]:
         "images": 1,
         "span": 255.0,
         "mosaic": _name(info),
+        "blends": False,
         "ranges": dict.fromkeys(("all", "0", "1", "2"), _SHOWN),
         "histogram": drawing.histogram(shown, _SHOWN),
         "noise": {**noise, "sigma": words.level},
@@ -78,18 +80,20 @@ def denoise(
     job = _job(settings, given["sigma"], workers)
     target = folder / f"{path.stem}-denoised.dng"
     with limit_decoded_size(max_bytes):
-        outcome = bridge.denoise_file(path, target, job, part_of(reporter.progress, 0.0, 0.9))
+        noise = _law_given(path, job) if job.has_model else given["noise"]
+        outcome = bridge.denoise_file(path, target, job, part_of(reporter.progress, 0.02, 0.9))
     reporter.progress(0.92, "developing")
     with limit_decoded_size(2 * max_bytes):
         shown = _shown(read_images(target)[0])
     np.save(folder / "result-0.npy", shown)
     before = np.load(path.parent / VIEW, mmap_mode="r", allow_pickle=False)
+    noise_files.keep_file(Path(settings.model or path.parent / noise_files.KEPT), folder)
     reporter.progress(0.99, "drawing")
     return drawing.finite({
-        "file": target.name,
+        "files": [target.name],
         "panels": [{"label": result_of(settings), "removed": drawing.removed(before, shown)}],
         **outcome,
-        "noise": given["noise"],
+        "noise": noise,
         "histogram": drawing.histogram(shown, _SHOWN),
     })  # fmt: skip
 
@@ -105,11 +109,23 @@ def _job(settings: Settings, level: float, workers: int | None) -> DenoiseJob:
     """Return what is done to a mosaic, or say what cannot be."""
     if settings.method != Settings().method:
         raise ValueError("A raw file is denoised by the method Automatic; choose that.")
-    if settings.noise != "auto":
-        raise ValueError("The noise of a raw file is that of its sensor; choose Auto.")
+    if settings.noise not in ("auto", "file"):
+        raise ValueError("The noise of a raw file is that of its sensor; choose Auto or Saved.")
     if settings.chroma_strength is not None:
         raise ValueError("A mosaic has one colour a pixel; leave the strength of colour alone.")
     return bridge.make_job(settings, level, workers)
+
+
+def _law_given(path: Path, job: DenoiseJob) -> dict[str, Any]:
+    """Return what the page shows of a model that was opened for a raw file."""
+    image = read_images(path)[0]
+    info = image.details.raw
+    assert info is not None
+    model: Any = job.options["noise"]
+    law = model if info.pattern is None else law_of_light(model, info)
+    span = float(info.white - info.black.mean())
+    words = describe_raw_noise(law, image, given=True)
+    return bridge.model_details(law, words, span, (0.0, span))
 
 
 def _shown(image: ImageFile) -> Array:

@@ -7,12 +7,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .noise_files import KEPT
 from .runs import Run
 from .settings import Settings
 
 VIEW = ".view.npy"  # pixels as they are shown; no file that is dropped can have this name
 _SOON = 0.03  # of the work: before, nobody can say how long it will take
 _FIRST = 1.0  # second: the same
+
+
+def denoised_name(path: Path, ending: str | None = None) -> str:
+    """Return the name of what comes of a file; with another ending if one is given.
+
+    Examples
+    --------
+    >>> denoised_name(Path("head.nii.gz")), denoised_name(Path("clip.avi"), ".mkv")
+    ('head-denoised.nii.gz', 'clip-denoised.mkv')
+    """
+    own = ".nii.gz" if path.name.lower().endswith(".nii.gz") else path.suffix
+    stem = path.name[: len(path.name) - len(own)]
+    return f"{stem}-denoised{own if ending is None else ending}"
 
 
 @dataclass(frozen=True)
@@ -25,7 +39,7 @@ class Result:
     settings: Settings
     details: dict[str, Any]  # as JSON, with a list of "panels"
     at: tuple[int, ...] | None = None  # the slice that was compared; None: all of them
-    path: Path | None = None  # what can be taken home
+    files: tuple[Path, ...] = ()  # what can be taken home
 
 
 @dataclass
@@ -37,6 +51,7 @@ class Picture:
     folder: Path  # of its own
     path: Path | None = None  # of the file, once it was inspected
     info: dict[str, Any] | None = None  # what was found in it
+    frames: tuple[Picture, ...] = ()  # pictures that it was joined from, as one series
     reference: Path | None = None  # folder of the clean picture
     reference_name: str = ""
     reference_error: str = ""
@@ -47,6 +62,13 @@ class Picture:
     part_folder: Path | None = None  # ... and where it is, which the page does not learn
     result: Result | None = None
     ended: tuple[str, str] = ("", "")  # how the last thing ended: good, plain or bad; in words
+
+    @property
+    def sources(self) -> list[Path]:
+        """The files that it is made of, once they were inspected."""
+        if self.frames:
+            return [path for frame in self.frames for path in frame.sources]
+        return [] if self.path is None else [self.path]
 
     @property
     def working(self) -> bool:
@@ -66,6 +88,7 @@ class Picture:
             "id": self.id,
             "name": self.name,
             "info": self.info,
+            "frames": len(self.frames),
             "reference": [self.reference_name, self.reference_error],
             "ended": self.ended,
             "part": self.part,
@@ -75,9 +98,8 @@ class Picture:
                 "kind": result.kind,
                 "at": result.at,
                 "settings": result.settings.as_json(),
-                "file": None if result.path is None else [
-                    result.path.name, result.path.stat().st_size
-                ],
+                "model": (result.folder / KEPT).is_file(),
+                "bytes": sum(path.stat().st_size for path in result.files),
                 **result.details,
             },
         }  # fmt: skip

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import SessionError
+from .noise_files import NoiseFile
 from .pictures import Picture
 
 ENDED = "This visit has ended; reload the page to begin another."
@@ -48,6 +49,7 @@ class Session:
     owner: str  # the cookie
     address: str = ""  # of the network
     pictures: dict[str, Picture] = field(default_factory=dict)
+    models: dict[str, NoiseFile] = field(default_factory=dict)  # of noise, that were opened
     is_open: bool = True  # until it ends
     last_request: float = 0.0  # when something was last asked for
     last_sign: float = 0.0  # when a tab last gave a sign of life

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -30,6 +31,9 @@ class Settings:
     grain: float = 0.0  # share of the removed luminance noise that is put back
     third: str = "auto"  # as the file says, or one of THIRDS
     channels: str = "auto"  # or "together", "apart"
+    model: str | None = (
+        None  # noise model that was opened, for noise "file"; in the work, where it is
+    )
 
     @classmethod
     def of(cls, given: object) -> Settings:
@@ -51,6 +55,10 @@ class Settings:
         _check_taste(read)
         if read.level is not None and not (_is_number(read.level) and read.level > 0):
             raise SessionError("The noise level must be a number above 0, or left empty.")
+        if read.noise == "file" and not isinstance(read.model, str):
+            raise SessionError("Open a noise model first.")
+        if read.model is not None and not re.fullmatch(r"n\d{1,9}", str(read.model), re.ASCII):
+            raise SessionError("There is no such noise model.")
         box = None if read.box is None else _box(read.box)
         if read.noise == "box" and box is None:
             raise SessionError("Mark flat ground first: press Mark a part and drag over it.")

@@ -17,6 +17,8 @@ from .inspecting import (
     warm_up_runner,
 )
 from .mosaics import develop
+from .noise_files import inspect_noise
+from .series import inspect_series
 
 __all__ = [
     "blend",
@@ -26,7 +28,9 @@ __all__ = [
     "draw",
     "example",
     "inspect_file",
+    "inspect_noise",
     "inspect_reference",
+    "inspect_series",
     "report",
     "warm_up_reader",
     "warm_up_runner",

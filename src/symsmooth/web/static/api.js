@@ -31,23 +31,27 @@ export const api = {
   example: (visit, example) => ask("/api/examples", "POST", { visit, example }),
   denoise: (visit, given) => ask(at(visit, "/denoise"), "POST", given),
   compare: (visit, given) => ask(at(visit, "/compare"), "POST", given),
+  join: (visit, pictures) => ask(at(visit, "/join"), "POST", { pictures }),
+  split: (visit, picture) => ask(at(visit, `/${picture}/split`), "POST"),
   cancel: (visit) => ask(at(visit, "/cancel"), "POST"),
   alive: (visit) => ask(at(visit, "/alive"), "POST"),
   remove: (visit, picture) => ask(at(visit, `/${picture}`), "DELETE"),
   end: (visit) => ask(at(visit), "DELETE"),
-  zip: (visit) => at(visit, "/results.zip"),
+  zip: (visit, blends) => at(visit, `/results.zip?${new URLSearchParams(blends)}`), // {picture: blend}
   result: (visit, picture, blend = "") => at(visit, `/${picture}/result${blend ? `?blend=${blend}` : ""}`),
   developed: (visit, picture) => at(visit, `/${picture}/result?developed`),
+  noise: (visit, picture) => at(visit, `/${picture}/noise`),
   report: (visit, picture, slice) => at(visit, `/${picture}/report?at=${slice.join(".")}`),
   view: (visit, picture, wanted) => at(visit, `/${picture}/view?${new URLSearchParams(wanted)}`),
 
   /** Send one file as the body of a request; `onProgress` gets the fraction that is sent. */
-  upload: (visit, file, cleanOf, onProgress) => new Promise((resolve, reject) => {
+  upload: (visit, file, { cleanOf, noise }, onProgress) => new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("POST", "/api/pictures");
     request.setRequestHeader("content-type", "application/octet-stream");
     request.setRequestHeader("x-file-name", encodeURIComponent(file.name));
     if (visit) request.setRequestHeader("x-visit", visit);
+    if (noise) request.setRequestHeader("x-noise", "yes");
     if (cleanOf) request.setRequestHeader("x-clean-of", cleanOf);
     request.upload.onprogress = (event) => onProgress(event.loaded / Math.max(event.total, 1));
     request.onload = () => answer(new Response(request.responseText, { status: request.status })).then(resolve, reject);

@@ -1,14 +1,15 @@
 // The settings: what can be chosen for the picture that is shown, and what was found in it.
 import { h } from "./dom.js";
 
-const START = { method: "denoise", quality: "balanced", noise: "auto", level: null, box: null, strength: 1, chroma_strength: null, grain: 0, third: "auto", channels: "auto" };
+const START = { method: "denoise", quality: "balanced", noise: "auto", level: null, box: null, strength: 1, chroma_strength: null, grain: 0, third: "auto", channels: "auto", model: null };
 const SMALLEST = 16; // pixels a side of a box
 
 export class Controls {
   constructor(root, about, acts) {
     this.root = root;
     this.about = about;
-    this.acts = acts; // start, compare, mark, changed, clean
+    this.acts = acts; // start, compare, mark, changed, clean, model
+    this.models = [];
     this.settings = { ...START };
     this.mode = "denoise";
     this.methods = new Set(["denoise", "bm3d"]);
@@ -38,6 +39,8 @@ export class Controls {
     parts.level = h("input", { id: "level", type: "number", min: "0", step: "any", placeholder: "automatic", onchange: (event) => this.set({ level: event.target.value === "" ? null : Number(event.target.value) }) });
     parts.levelRow = h("div", { class: "field row" }, h("label", { for: "level" }, "Level σ"), parts.level);
     parts.box = this.#boxRow();
+    parts.modelNote = h("p", { class: "note" });
+    parts.model = h("div", { class: "field", id: "model" }, h("button", { type: "button", onclick: () => this.acts.model() }, "Open noise model"), parts.modelNote);
     parts.strength = this.#slider("strength", "Strength", [0.2, 3], ["keeps more", "removes more"]);
     parts.chroma = this.#slider("chroma_strength", "Colour strength", [0, 3], ["keeps all", "removes more"]);
     parts.grain = this.#slider("grain", "Grain", [0, 1], ["none", "all that was there"]);
@@ -48,7 +51,7 @@ export class Controls {
     parts.start = h("button", { id: "go", class: "primary", type: "button", onclick: () => (this.mode === "compare" && !this.mosaic ? this.acts.compare([...this.methods]) : this.acts.start()) });
     parts.go = h("div", { class: "go" }, parts.start);
     parts.why = h("div", { id: "why" });
-    this.root.replaceChildren(parts.found, h("div", { class: "settings" }, parts.tabs, parts.mosaic, parts.one, parts.many, parts.clean, parts.quality, parts.noise, parts.levelRow, parts.box,
+    this.root.replaceChildren(parts.found, h("div", { class: "settings" }, parts.tabs, parts.mosaic, parts.one, parts.many, parts.clean, parts.quality, parts.noise, parts.levelRow, parts.box, parts.model,
       parts.strength, parts.taste, parts.third, parts.channels), parts.go, parts.why);
   }
 
@@ -124,12 +127,25 @@ export class Controls {
 
   /** What is sent with a run. */
   get given() {
-    const { third, ...rest } = this.settings;
-    const possible = this.picture?.info?.thirds ?? [];
+    const rest = { ...this.settings, third: this.#third };
     if (!(this.picture?.info?.channels > 1)) rest.channels = "auto";
-    if (this.mosaic) Object.assign(rest, { method: START.method, noise: "auto", chroma_strength: null });
-    return { ...rest, third: possible.includes(third) ? third : "auto" };
+    if (this.mosaic) Object.assign(rest, { method: START.method, noise: this.#noise, chroma_strength: null });
+    if (rest.noise !== "file") rest.model = null;
+    return rest;
   }
+
+  /** What a stack is taken for; frames of a video are a series only for methods that know of time. */
+  get #third() {
+    const { info } = this.picture ?? {};
+    const possible = info?.thirds ?? [];
+    if (info?.rate && !this.#method.time) return "none";
+    return possible.includes(this.settings.third) ? this.settings.third : "auto";
+  }
+
+  /** The kind of noise: of a raw file that of its sensor, or of a file. */
+  get #noise() { return this.mosaic && this.settings.noise !== "file" ? "auto" : this.settings.noise; }
+
+  get #method() { return this.about.methods.find((each) => each.name === this.settings.method); }
 
   /** Whether the picture has yet to be developed: then there is less to choose. */
   get mosaic() { return Boolean(this.picture?.info?.mosaic); }
@@ -149,15 +165,17 @@ export class Controls {
     parts.tabs.hidden = mosaic;
     parts.mosaic.hidden = !mosaic;
     parts.one.hidden = comparing || mosaic;
-    parts.noise.hidden = mosaic;
     parts.many.hidden = parts.clean.hidden = !comparing;
     parts.method.value = settings.method;
     parts.methodAbout.textContent = method.about;
     parts.quality.update(settings.quality);
     parts.quality.hidden = !chosen.some((each) => each.quality);
-    parts.noise.update(settings.noise);
-    const knows = chosen.some((each) => each.noise);
-    for (const input of parts.noise.querySelectorAll("input")) input.disabled = !knows && !["auto", "white"].includes(input.value);
+    parts.noise.update(this.#noise);
+    const kinds = mosaic ? ["auto", "file"] : chosen.some((each) => each.noise) ? null : ["auto", "white"];
+    for (const input of parts.noise.querySelectorAll("input")) input.disabled = Boolean(kinds) && !kinds.includes(input.value);
+    parts.model.hidden = settings.noise !== "file";
+    const model = this.models.find((each) => each.id === settings.model);
+    parts.modelNote.textContent = model ? `${model.name}: ${model.words}` : "A file of Save noise model, or of symsmooth noise --save.";
     parts.levelRow.hidden = mosaic || settings.noise !== "white";
     parts.level.value = settings.level ?? "";
     parts.box.hidden = mosaic || settings.noise !== "box";
@@ -168,11 +186,14 @@ export class Controls {
     parts.chroma.hidden = mosaic || !(this.picture?.info?.channels > 1);
     parts.channels.hidden = !(this.picture?.info?.channels > 1) || mosaic || settings.method !== START.method || comparing;
     parts.channels.update(settings.channels);
+    parts.third.hidden = this.mode === "compare";
+    parts.thirdChoice?.update(this.#third === "auto" ? this.picture?.info?.thirds[0] : this.#third);
+    for (const input of parts.thirdChoice?.querySelectorAll("input") ?? []) input.disabled = input.value === "time" && Boolean(this.picture?.info?.rate) && !this.#method.time;
     const count = this.methods.size;
     parts.start.textContent = comparing ? `Compare ${count} method${count === 1 ? "" : "s"}` : this.#isDone ? "Denoise again" : "Denoise";
     parts.start.classList.toggle("primary", !this.#isDone);
     const [min, max] = this.about.compare;
-    parts.start.disabled = !this.picture?.info || (comparing && (count < min || count > max)) || (!mosaic && settings.noise === "box" && !this.#boxIsGood());
+    parts.start.disabled = !this.picture?.info || (comparing && (count < min || count > max)) || (!mosaic && settings.noise === "box" && !this.#boxIsGood()) || (settings.noise === "file" && !model);
   }
 
   #boxIsGood() {
@@ -183,7 +204,8 @@ export class Controls {
   // --- the picture --------------------------------------------------------------------------
 
   /** Fit the controls to a picture; settings of its last run are taken over when it is first shown. */
-  show(picture) {
+  show(picture, models) {
+    this.models = models;
     const fresh = picture?.id !== this.picture?.id;
     this.picture = picture;
     if (fresh && picture?.result) {
@@ -202,8 +224,6 @@ export class Controls {
       this.parts.thirdChoice = this.#choice("third", "Stack", Object.fromEntries(possible.map((name) => [name, this.about.thirds[name]])), (third) => this.set({ third }));
       this.parts.third.replaceChildren(...(possible.length > 1 ? [this.parts.thirdChoice] : []));
     }
-    this.parts.thirdChoice?.update(possible.includes(this.settings.third) ? this.settings.third : possible[0]);
-    this.parts.third.hidden = this.mode === "compare";
   }
 
   #showClean(picture) {

@@ -123,21 +123,22 @@ function comparison({ panels, noisy, clean }) {
 
 /** What can be taken home. */
 function downloads(visit, picture, slice, blend) {
-  const { file } = picture.result;
+  const file = picture.result.bytes;
   return h("div", { class: "downloads" },
-    file ? h("a", { class: "button primary", id: "download", href: api.result(visit, picture.id, blend), download: "" }, blend ? "Download blend" : `Download ${picture.info.mosaic ? "DNG" : "result"}, ${bytes(file[1])}`) : null,
+    file ? h("a", { class: "button primary", id: "download", href: api.result(visit, picture.id, blend), download: "" }, blend ? "Download blend" : `Download ${picture.info.mosaic ? "DNG" : "result"}, ${bytes(file)}`) : null,
     file && picture.info.mosaic ? h("a", { class: "button", id: "developed", title: "What you see, 16 bit a colour", href: api.developed(visit, picture.id), download: "" }, "Developed TIFF") : null,
+    picture.result.model ? h("a", { class: "button", id: "save-noise", title: "For other pictures of the same camera: choose Saved as the kind of noise", href: api.noise(visit, picture.id), download: "" }, "Save noise model") : null,
     h("a", { class: "button", id: "report", title: "What is shown as one page that needs no server", href: api.report(visit, picture.id, slice), download: "" }, "Report"));
 }
 
 /** The table of several pictures. */
-export function filesTable(root, { page, list, progress, choose, remove, runAll, zip }) {
-  root.hidden = list.length < 2 && !list.some((each) => each.ended[0] === "bad" && !each.info);
-  const key = root.hidden ? "" : JSON.stringify([page.visit, page.chosen, list.map((each) => [each.id, each.name, each.ended, Boolean(each.info), each.result?.number])]);
+export function filesTable(root, { page, list, progress, ...acts }) {
+  root.hidden = list.length < 2 && !list.some((each) => each.frames || (each.ended[0] === "bad" && !each.info));
+  const key = root.hidden ? "" : JSON.stringify([page.visit, page.chosen, list.map((each) => [each.id, each.name, each.ended, Boolean(each.info), each.result?.number, acts.blendOf(each)])]);
   if (root.dataset.key !== key) {
     root.dataset.key = key;
     const keep = root.contains(document.activeElement) ? document.activeElement.dataset.name : null;
-    root.replaceChildren(...(root.hidden ? [] : table({ page, list, choose, remove, runAll, zip })));
+    root.replaceChildren(...(root.hidden ? [] : table({ page, list, ...acts })));
     if (keep) root.querySelector(`[data-name="${keep}"]`)?.focus();
   }
   if (root.hidden) return;
@@ -156,20 +157,33 @@ function stateOf({ ended: [kind, text], result, info }) {
   return result.kind === "compare" ? "compared" : `done in ${seconds(result.seconds)}`;
 }
 
-function table({ page, list, choose, remove, runAll, zip }) {
-  const done = list.filter((each) => each.result?.file).length;
+/** The pictures that can be frames of one series with the one that is shown. */
+function framesLike(list, id) {
+  const flat = ({ info, frames }) => info && (frames || !info.others.length) && !info.mosaic && info.images === 1;
+  const kind = ({ info: { width, height, channels, dtype } }) => [width, height, channels, dtype].join();
+  const shown = list.find((each) => each.id === id);
+  return shown && flat(shown) ? list.filter((each) => flat(each) && kind(each) === kind(shown)) : [];
+}
+
+function table({ page, list, choose, remove, runAll, join, split, blendOf }) {
+  const alike = framesLike(list, page.chosen);
+  const nFrames = alike.reduce((sum, each) => sum + (each.frames || 1), 0);
+  const done = list.filter((each) => each.result?.bytes).length;
+  const blends = Object.fromEntries(list.map((each) => [each.id, blendOf(each)]).filter(([, blend]) => blend));
   const rows = list.map((each) => h("tr", { "aria-current": each.id === page.chosen ? "true" : null },
     h("th", { scope: "row" }, h("button", { type: "button", class: "link", "data-name": each.id, onclick: () => choose(each.id) }, each.name)),
     h("td", {}, each.info ? short((each.result?.noise ?? each.info.noise).level) : ""),
     h("td", { class: "state" }),
     h("td", {}, each.result?.panels.length === 1 ? short(each.result.panels[0].removed) : ""),
-    h("td", { class: "acts" }, each.result?.file ? h("a", { href: api.result(page.visit, each.id), download: "", "aria-label": `Download ${each.name}` }, "Download") : null,
+    h("td", { class: "acts" }, each.result?.bytes ? h("a", { href: api.result(page.visit, each.id, blendOf(each)), download: "", "aria-label": `Download ${each.name}` }, "Download") : null,
+      each.frames ? h("button", { type: "button", class: "link", "data-name": `split-${each.id}`, "aria-label": `Split ${each.name}`, onclick: () => split(each.id) }, "Split") : null,
       h("button", { type: "button", class: "link", "data-name": `remove-${each.id}`, "aria-label": `Remove ${each.name}`, onclick: () => remove(each.id) }, "Remove"))));
   const heads = ["Picture", "Noise σ", "State", "Removed σ"].map((text) => h("th", { scope: "col" }, text));
   return [
     h("div", { class: "between" }, h("h2", {}, `${list.length} picture${list.length > 1 ? "s" : ""}`), h("div", { class: "downloads" },
+      alike.length > 1 ? h("button", { type: "button", id: "join", "data-name": "join", title: "These pictures are frames in time, in the order of their names: they help each other", onclick: () => join(alike.map((each) => each.id)) }, `One series of ${nFrames} frames`) : null,
       list.length > 1 ? h("button", { type: "button", id: "all", "data-name": "all", onclick: runAll }, "Denoise all") : null,
-      done > 1 ? h("a", { class: "button", id: "zip", href: zip, download: "" }, `Download ${done} results (zip)`) : null)),
+      done > 1 ? h("a", { class: "button", id: "zip", href: api.zip(page.visit, blends), download: "" }, `Download ${done} results (zip)`) : null)),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of pictures" },
       h("table", {}, h("thead", {}, h("tr", {}, ...heads, h("td"))), h("tbody", {}, rows)))];
 }

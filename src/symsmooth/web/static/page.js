@@ -3,6 +3,7 @@ import { api, Listener } from "./api.js";
 import { Controls } from "./controls.js";
 import { $, h } from "./dom.js";
 import { filesTable, foundIn, statusOf, why } from "./details.js";
+import { Slices } from "./slices.js";
 import { Viewer } from "./viewer.js";
 
 const about = await api.about();
@@ -12,7 +13,20 @@ const page = {
   mode: "divider", at: {}, channel: null, sides: {}, shares: {}, // of results: [brightness, colour] in percent
   sending: null, error: "", hint: "",
 };
-const viewer = new Viewer($("#lenses"), (scale) => { $("#scale").value = `${Math.round(100 * scale)} %`; });
+const viewer = new Viewer($("#lenses"), (scale) => { $("#scale").value = `${Math.round(100 * scale)} %`; }, { step: (by) => slices.step(by), play: () => slices.toggle() });
+const slices = new Slices($("#slices"), {
+  moved: (at) => {
+    page.at[page.chosen] = at;
+    if (slices.playing) renderViewer(picture());
+    else render();
+  },
+  load: (at) => drawn(picture(), at).panels.map(async (panel) => {
+    const image = new Image();
+    image.src = panel.address(null);
+    await image.decode();
+    return image;
+  }),
+});
 const controls = new Controls($("#panel"), about, {
   start: () => run(),
   compare: (methods) => act(() => api.compare(page.visit, { picture: page.chosen, methods, at: slice(), settings: controls.given })),
@@ -21,6 +35,7 @@ const controls = new Controls($("#panel"), about, {
   boxed: (box) => viewer.setBox(box),
   mark: () => mark($("#mark").getAttribute("aria-pressed") !== "true"),
   clean: () => $("#clean-picker").click(),
+  model: () => $("#noise-picker").click(),
 });
 
 const picture = () => page.state?.pictures.find((each) => each.id === page.chosen) ?? null;
@@ -93,6 +108,10 @@ addEventListener("popstate", () => open(visitIn(location.pathname)));
 async function take(files) {
   page.error = "";
   for (const file of files) {
+    if (page.visit && file.name.toLowerCase().endsWith(".json")) {
+      await takeNoise(file);
+      continue;
+    }
     if (file.size > about.max_bytes) {
       page.error = `${file.name} is larger than the ${limit()} allowed here.`;
       continue;
@@ -100,7 +119,7 @@ async function take(files) {
     try {
       const onProgress = (fraction) => { page.sending = { name: file.name, fraction }; renderProgress(); };
       onProgress(0);
-      const { visit, picture: id } = await api.upload(page.visit, file, null, onProgress);
+      const { visit, picture: id } = await api.upload(page.visit, file, {}, onProgress);
       begin(visit);
       await known(id);
       choose(id, false);
@@ -112,9 +131,29 @@ async function take(files) {
   render();
 }
 
-/** Wait until the state has a picture. */
-async function known(id) {
-  for (let n = 0; n < 50 && !page.state?.pictures.some((each) => each.id === id); n++) await new Promise((resolve) => setTimeout(resolve, 40));
+/** Open a noise model, and choose it. */
+async function takeNoise(file) {
+  try {
+    const { model } = await api.upload(page.visit, file, { noise: true }, () => {});
+    await known(model, "models");
+    controls.set({ noise: "file", model });
+  } catch (error) {
+    page.error = error.message;
+  }
+}
+
+/** Wait until the state has a picture, or a noise model. */
+async function known(id, list = "pictures") {
+  for (let n = 0; n < 50 && !page.state?.[list]?.some((each) => each.id === id); n++) await new Promise((resolve) => setTimeout(resolve, 40));
+}
+
+/** Make one series of pictures, and show it. */
+function joined(ids) {
+  return act(async () => {
+    const { picture: id } = await api.join(page.visit, ids);
+    await known(id);
+    choose(id, false);
+  });
 }
 
 const limit = () => `${+(about.max_bytes / 2 ** 20).toPrecision(3)} MB`;
@@ -135,7 +174,12 @@ picker.addEventListener("change", () => { const files = [...picker.files]; picke
 $("#clean-picker").addEventListener("change", (event) => {
   const [file] = event.target.files;
   event.target.value = "";
-  if (file) act(() => api.upload(page.visit, file, page.chosen, () => {}));
+  if (file) act(() => api.upload(page.visit, file, { cleanOf: page.chosen }, () => {}));
+});
+$("#noise-picker").addEventListener("change", (event) => {
+  const [file] = event.target.files;
+  event.target.value = "";
+  if (file) act(() => takeNoise(file));
 });
 addEventListener("keydown", (event) => { if (event.key === "Escape") mark(false); });
 addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("dragging"); });
@@ -173,6 +217,7 @@ function sure(button, what) {
 function run(ids = [page.chosen]) {
   if (matchMedia("(max-width: 60rem)").matches) scrollTo({ top: 0 });
   mark(false);
+  if (viewer.isLarge) viewer.approach(); // what is visible comes first: so much that it can be judged
   return act(() => api.denoise(page.visit, { pictures: ids, at: slice(), visible: viewer.visible, settings: controls.given }));
 }
 
@@ -187,9 +232,9 @@ function mark(on) {
 // --- what is shown --------------------------------------------------------------------------
 
 /** All that can be looked at: noisy, clean, results, what was removed. */
-function panels(shown) {
+function panels(shown, at) {
   const { result, part } = shown;
-  const where = result?.kind === "compare" ? result.at : slice();
+  const where = result?.kind === "compare" ? result.at : at;
   const base = { at: where.join("."), ...(page.channel === null ? {} : { channel: page.channel }) };
   const make = (label, note, wanted) => ({ label, note, address: (box) => api.view(page.visit, shown.id, { ...wanted, ...base, ...(box ? { box: box.join(".") } : {}) }) });
   const score = (each) => (each?.psnr ? `${each.psnr.toFixed(2)} dB` : "");
@@ -198,22 +243,29 @@ function panels(shown) {
   const less = blend ? { blend } : {};
   result?.panels.forEach((panel, n) => every.push(make(blend ? `${panel.label}, blended` : panel.label, blend ? "" : score(panel), { what: "result", of: result.number, panel: n, ...less })));
   const removed = (result?.panels ?? []).map((panel, n) => make(`${panel.label}: removed`, "", { what: "removed", of: result.number, panel: n, ...less }));
-  if (part && !result) every.push(make("Denoised where you look", "", { what: "noisy" })); // see renderPart
+  if (part && !result) every.push(make("Denoised where you look", "a first look", { what: "noisy" })); // see renderPart
   if (result?.clean) every.push(make("Clean", "", { what: "clean" }));
   return { every, removed };
 }
 
-function renderViewer(shown) {
-  const { every, removed } = panels(shown);
-  const { info } = shown;
+/** What is drawn of all that at a place of a stack, and how. */
+function drawn(shown, at) {
+  const { every, removed } = panels(shown, at);
   const mode = every.length === 1 ? "side" : page.mode;
+  const sides = [page.sides.left ?? 0, page.sides.right ?? 1].map((n) => (n < every.length ? n : every.length - 1));
+  return { every, mode, sides, panels: { divider: sides.map((n) => every[n]), side: every, removed }[mode] };
+}
+
+function renderViewer(shown) {
+  const { every, mode, sides, panels: wanted } = drawn(shown, slice());
+  const { info } = shown;
   $("#modes").hidden = every.length === 1;
   for (const button of $("#modes").children) button.setAttribute("aria-pressed", String(button.dataset.mode === mode));
-  const sides = [page.sides.left ?? 0, page.sides.right ?? 1].map((n) => (n < every.length ? n : every.length - 1));
-  const drawn = { divider: sides.map((n) => every[n]), side: every, removed }[mode];
   renderSides(mode === "divider" && every.length > 2 ? every : [], sides);
+  const fixed = shown.result?.kind === "compare";
   renderBlend(shown); // before the viewer, which measures the room that is left
-  viewer.show(`${page.visit} ${shown.id}`, [info.width, info.height], drawn, mode === "divider", Boolean(shown.result));
+  slices.show(`${page.visit} ${page.chosen}`, info, fixed ? shown.result.at : slice(), fixed);
+  viewer.show(`${page.visit} ${shown.id}`, [info.width, info.height], wanted, mode === "divider", Boolean(shown.result));
   if (!page.hint) viewer.setBox(controls.settings.noise === "box" && !info.mosaic ? controls.settings.box : null); // else one is drawn
   renderPart(shown);
   const names = info.channels > 1 ? ["all", ...Array(info.channels).keys()] : [];
@@ -224,7 +276,6 @@ function renderViewer(shown) {
   if (select.dataset.key !== key) select.replaceChildren(...names.map((n) => h("option", { value: n }, n === "all" ? (isColour ? "colour" : "all channels") : isColour ? COLOURS[n] : `channel ${n + 1}${info.tints[n] ? `, ${info.tints[n]}` : ""}`)));
   select.dataset.key = key;
   if (names.length) select.value = page.channel ?? "all";
-  renderSlices(info.others, shown.result?.kind === "compare");
 }
 
 function renderSides(every, sides) {
@@ -243,41 +294,12 @@ function renderPart(shown) {
   Object.assign(image.style, { left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` });
   const wanted = { what: "result", of: part.number, panel: part.panel, ...(page.channel === null ? {} : { channel: page.channel }) };
   image.src = api.view(page.visit, shown.id, wanted);
-  [...document.querySelectorAll("#lenses .world")].at(-1).append(image); // the right half, or the last picture
-}
-
-function renderSlices(others, fixed) {
-  const now = slice();
-  const long = others.map((axis, n) => ({ ...axis, n })).filter((axis) => axis.size > 1);
-  const key = JSON.stringify([page.chosen, long, fixed]);
-  const root = $("#slices");
-  if (root.dataset.key !== key) {
-    root.dataset.key = key;
-    root.replaceChildren(...long.map(({ name, size, n }) => {
-      const readout = h("output", {});
-      const input = h("input", { type: "range", min: "0", max: String(size - 1), step: "1", disabled: fixed, "aria-label": `${name}, ${size} slices`, oninput: () => {
-        const at = [...slice()];
-        at[n] = Number(input.value);
-        page.at[page.chosen] = at;
-        readout.value = `${at[n] + 1} of ${size}`;
-        clearTimeout(page.slicing);
-        page.slicing = setTimeout(render, 60);
-      } });
-      input.dataset.axis = n;
-      return h("label", { class: "slice" }, h("span", {}, name), input, readout);
-    }));
-  }
-  for (const input of root.querySelectorAll("input")) {
-    const n = Number(input.dataset.axis);
-    const value = (fixed ? picture().result.at : now)[n] ?? 0;
-    if (document.activeElement !== input) input.value = value;
-    input.nextElementSibling.value = `${value + 1} of ${others[n].size}`;
-  }
+  viewer.overlay(image);
 }
 
 // --- strength after the fact ----------------------------------------------------------------
 
-const canBlend = ({ result, info }) => result?.kind === "denoise" && Boolean(result.file) && !info.mosaic;
+const canBlend = ({ result, info }) => result?.kind === "denoise" && info.blends;
 const resultKey = (shown) => `${page.visit} ${shown.id} ${shown.result.number}`;
 
 /** How much of a result is wanted, "70.40" percent of brightness and colour; "" is all of it. */
@@ -322,7 +344,7 @@ function renderProgress() {
   const running = busy.filter((each) => !each.inspecting);
   const first = running.find((each) => each.fraction);
   document.title = first ? `${Math.round(100 * first.fraction)} % · symsmooth` : shown ? `${shown.name} · symsmooth` : "symsmooth";
-  filesTable($("#files"), { page, list, progress, choose, remove: (id) => act(() => api.remove(page.visit, id)), runAll: () => run(list.filter((each) => each.info).map((each) => each.id)), zip: page.visit && api.zip(page.visit) });
+  filesTable($("#files"), { page, list, progress, choose, join: (ids) => joined(ids), split: (id) => act(() => api.split(page.visit, id)), remove: (id) => act(() => api.remove(page.visit, id)), runAll: () => run(list.filter((each) => each.info).map((each) => each.id)), blendOf });
 }
 
 function render() {
@@ -332,7 +354,7 @@ function render() {
   document.body.dataset.state = unread ? "unread" : list.length ? "here" : "empty";
   $("#start").hidden = Boolean(list.length);
   $("#viewer").hidden = !shown?.info;
-  controls.show(shown);
+  controls.show(shown, page.state?.models ?? []);
   foundIn($("#panel .found"), shown);
   why($("#why"), shown);
   if (shown?.info) renderViewer(shown);

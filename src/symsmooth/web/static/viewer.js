@@ -14,9 +14,9 @@ export class Viewer {
   #marking = null; // called with the box once it is drawn
   #timer = null;
 
-  constructor(root, onScale) {
-    this.root = root;
-    this.onScale = onScale;
+  /** `acts` go through frames: step(by) and play(), false where there are none. */
+  constructor(root, onScale, acts) {
+    Object.assign(this, { root, onScale, acts });
     this.size = [1, 1];
     this.box = null;
     new ResizeObserver(() => this.#place()).observe(root);
@@ -40,8 +40,19 @@ export class Viewer {
     panels.forEach((panel, n) => this.#fill(layers[n], panel));
     this.#name();
     this.#place();
-    if (!finished || this.seen === key) return;
-    this.seen = key;
+    if (finished) this.approach();
+  }
+
+  /** Lay a picture over the last one, the right half of a divider. */
+  overlay(image) { this.#lenses.at(-1).layers.at(-1).world.append(image); }
+
+  /** Whether the whole is shown with fewer pixels than it has. */
+  get isLarge() { return this.size[0] * this.size[1] > MAX_SHOWN; }
+
+  /** Go to 1:1, once for each picture. */
+  approach() {
+    if (this.seen === this.key) return;
+    this.seen = this.key;
     if (this.#view.zoom === 1) this.full();
   }
 
@@ -284,10 +295,16 @@ export class Viewer {
       "+": () => this.zoomBy(STEP), "=": () => this.zoomBy(STEP), "-": () => this.zoomBy(1 / STEP), 0: () => this.fit(), 1: () => this.full(),
       ArrowLeft: () => this.moveBy(0.15, 0), ArrowRight: () => this.moveBy(-0.15, 0), ArrowUp: () => this.moveBy(0, 0.15), ArrowDown: () => this.moveBy(0, -0.15),
     };
+    const steps = { ",": -1, ".": 1 };
     frame.addEventListener("keydown", (event) => {
       const act = keys[event.key];
-      if (!act || event.ctrlKey || event.metaKey || event.altKey || event.target !== frame) return;
-      if (event.key.startsWith("Arrow") && this.#view.zoom === 1) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || event.target !== frame) return;
+      const step = steps[event.key] ?? (this.#view.zoom === 1 ? { ArrowLeft: -1, ArrowRight: 1 }[event.key] : undefined);
+      if (step !== undefined || event.key === " ") {
+        if (step === undefined ? this.acts.play() : this.acts.step(step)) event.preventDefault();
+        return;
+      }
+      if (!act || (event.key.startsWith("Arrow") && this.#view.zoom === 1)) return;
       act();
       event.preventDefault();
     });
