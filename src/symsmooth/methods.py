@@ -127,8 +127,8 @@ class Method:
     title, about : str
         What it is called where people choose, and one sentence about it.
     offers : tuple of str
-        Those of "quality", "noise", "strength", "time" that it has; else it is for white noise, and more strength
-        assumes more of it.
+        Those of "quality", "noise", "strength", "time" that it has; else it is for white noise, and more
+        strength assumes more of it.
     reports : tuple of str
         Attributes of what ``fit`` returns that are shown to users.
     reports_if_used : tuple of str
