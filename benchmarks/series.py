@@ -11,8 +11,8 @@ still       one picture with nine noises, beside the mean of the nine, denoised 
 cells       a simulated time lapse of cells that move, photons counted, at most 5, 10 and 20 in a pixel
 peers       OpenCV and the filters of ffmpeg, where they are installed, on the same frames rounded to 8 bits
 
-Seconds are those of one core.  With --out the parts that were measured are written to ``series.json`` there;
-others that it has stay as they are.
+Seconds are those of one core.  With --out the parts that were measured are written to ``series.json``
+there; others that it has stay as they are.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
+from video_peers import Peer, installed
 
 import symsmooth
 from symsmooth.core.metrics import psnr
 from symsmooth_repro.provenance import provenance
-from video_peers import Peer, installed
 
 Row = dict[str, Any]
 STILL_NOISES = 9
@@ -84,10 +84,8 @@ def sequences(given: argparse.Namespace) -> Iterator[Row]:
                 clean = _read(folder, given.frames, given.side)
                 noisy = _with_noise(clean, sigma)
                 options = {"quality": quality, "channel_axis": -1, "rng": 0, "workers": 1}
-                alone, alone_time = _timed(lambda: _one_by_one(noisy, sigma, **options))
-                series, time_taken = _timed(
-                    lambda: symsmooth.denoise(noisy, sigma, time_axis=0, **options)
-                )
+                alone, alone_time = _timed(_one_by_one, noisy, sigma, **options)
+                series, time_taken = _timed(symsmooth.denoise, noisy, sigma, time_axis=0, **options)
                 blind = symsmooth.denoise(noisy, time_axis=0, **options)
                 yield {
                     "sequence": folder.name, "sigma": sigma, "quality": quality,
@@ -136,7 +134,7 @@ def cells(given: argparse.Namespace) -> Iterator[Row]:
 
 
 def moving_cells(n_frames: int, side: int, seed: int = 0) -> np.ndarray:
-    """Return a time lapse of cells, 0 to 1: a body, a nucleus and some grains, each cell with its own way."""
+    """Return a time lapse of cells, 0 to 1: body, nucleus and grains, each cell with its own way."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[:side, :side].astype(np.float32)
     frames = np.full((n_frames, side, side), 0.04, np.float32)  # what is not quite dark
@@ -162,14 +160,16 @@ def moving_cells(n_frames: int, side: int, seed: int = 0) -> np.ndarray:
 
 
 def peers(given: argparse.Namespace) -> Iterator[Row]:
-    """What others have for video; the strength of each is the best for all sequences together."""
+    """Measure what others have for video, each at the strength that is best for all sequences."""
     for sigma in given.sigma:
         clips = []
         for folder in _folders():
             clean = _read(folder, given.frames, given.side)
             noisy = np.clip(np.rint(_with_noise(clean, sigma)), 0, 255).astype(np.uint8)
             clips.append((clean, noisy))
-        noisy_psnr = np.mean([_mean_psnr(noisy.astype(np.float32), clean) for clean, noisy in clips])
+        noisy_psnr = np.mean(
+            [_mean_psnr(noisy.astype(np.float32), clean) for clean, noisy in clips]
+        )
         yield {"sigma": sigma, "method": "noisy", "psnr": round(float(noisy_psnr), 3)}
         options = {"channel_axis": -1, "rng": 0, "workers": 1}
         for quality in given.quality:
@@ -193,17 +193,13 @@ def _ours(
 ) -> tuple[float, float]:
     """Return PSNR and seconds of our own method."""
     if time_axis is None:
-        found, seconds = _timed(lambda: _one_by_one(noisy, sigma, **options))
+        found, seconds = _timed(_one_by_one, noisy, sigma, **options)
     else:
-        found, seconds = _timed(
-            lambda: symsmooth.denoise(noisy, sigma, time_axis=time_axis, **options)
-        )
+        found, seconds = _timed(symsmooth.denoise, noisy, sigma, time_axis=time_axis, **options)
     return _mean_psnr(found.astype(np.float32), clean), seconds
 
 
-def _best_strength(
-    peer: Peer, clips: list[tuple[np.ndarray, np.ndarray]], sigma: float
-) -> Row:
+def _best_strength(peer: Peer, clips: list[tuple[np.ndarray, np.ndarray]], sigma: float) -> Row:
     """Return what a peer reaches with the best of its strengths, its strength and its time."""
     best: Row = {"psnr": -np.inf}
     for strength in peer.strengths(sigma):
@@ -226,9 +222,11 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
 }
 
 
-def _timed(work: Callable[[], np.ndarray]) -> tuple[np.ndarray, float]:
+def _timed(
+    work: Callable[..., np.ndarray], *given: Any, **options: Any
+) -> tuple[np.ndarray, float]:
     began = time.process_time()
-    return work(), time.process_time() - began
+    return work(*given, **options), time.process_time() - began
 
 
 def _one_by_one(frames: np.ndarray, sigma: float | None, **options: Any) -> np.ndarray:

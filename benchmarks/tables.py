@@ -448,16 +448,17 @@ def series() -> str:
             f"**{mean['series'] - mean['alone']:+.2f}**", f"{mean['blind'] - mean['series']:+.2f}",
             f"x {mean['times']:.2f}",
         ])  # fmt: skip
-    for row in kept["still"]["rows"]:
-        rows.append([
-            "still, nine frames", f"sigma {row['sigma']:g}", row["quality"], number(row["alone"]),
-            number(row["series"]), f"{row['series'] - row['alone']:+.2f}", "", "",
-        ])  # fmt: skip
-    for row in kept["cells"]["rows"]:
-        rows.append([
-            "moving cells", f"{row['photons']} photons", row["quality"], number(row["alone"]),
-            number(row["series"]), f"{row['series'] - row['alone']:+.2f}", "", "",
-        ])  # fmt: skip
+    others = [
+        *(("still, nine frames", f"sigma {row['sigma']:g}", row) for row in kept["still"]["rows"]),
+        *(("moving cells", f"{row['photons']} photons", row) for row in kept["cells"]["rows"]),
+    ]
+    rows += [
+        [
+            name, noise, row["quality"], number(row["alone"]), number(row["series"]),
+            f"{row['series'] - row['alone']:+.2f}", "", "",
+        ]
+        for name, noise, row in others
+    ]  # fmt: skip
     means = ", ".join(number(row["mean"]) for row in kept["still"]["rows"])
     return (
         f"Measured {_told(kept)}, `{kept['facts']['command']}`: {part['frames']} frames, the middle "

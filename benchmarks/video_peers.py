@@ -108,8 +108,10 @@ _FILTERS = (
         "ffmpeg `atadenoise`",
         (0.006, 0.008, 0.01, 0.013),
         _ffmpeg(
-            lambda s: "format=gbrp,atadenoise=s=9:"
-            + ":".join(f"{c}a={min(s, 0.3)}:{c}b={min(4 * s, 4)}" for c in range(3))
+            lambda s: (
+                "format=gbrp,atadenoise=s=9:"
+                + ":".join(f"{c}a={min(s, 0.3)}:{c}b={min(4 * s, 4)}" for c in range(3))
+            )
         ),
     ),
     Peer("ffmpeg `bm3d`", (2.5, 4.0, 6.0, 9.0), _ffmpeg(_bm3d)),

@@ -144,9 +144,7 @@ def _differences(before: Float, after: Float, shift: tuple[int, int], sigma: flo
         last = max(min(size, size - step) // _SQUARE, first)
         own.append(slice(first, last))
     here = tuple(slice(s.start * _SQUARE, s.stop * _SQUARE) for s in own)
-    there = tuple(
-        slice(s.start + step, s.stop + step) for s, step in zip(here, shift, strict=True)
-    )
+    there = tuple(slice(s.start + step, s.stop + step) for s, step in zip(here, shift, strict=True))
     squares = np.square(after[there] - before[here])
     height, width = (s.stop - s.start for s in own)
     cut = squares.reshape(height, _SQUARE, width, _SQUARE)
