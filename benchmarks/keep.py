@@ -39,7 +39,7 @@ def scripts(quiet: bool = False) -> dict[str, list[str]]:
         "speed": [str(HERE / "run.py"), *out],
         "rician": [str(HERE / "rician.py"), *out, *["--quiet"] * quiet],
         "raw": [str(HERE / "raw.py"), *_images("kodak24"), *out],
-        "series": [str(HERE / "series.py"), *out],
+        "series": [str(HERE / "series.py"), *out, *["--quiet"] * quiet],
     }
 
 

@@ -312,7 +312,8 @@ def denoise_frames(
     check_share("grain", grain)
     check_one_of("quality", quality, tuple(PRESETS))
     how = How(quality, *split_strength(strength, chroma_strength), grain, "linear")
-    blocks = Blocks(sigma, noise, how, specks, channels, make_rng(rng), Pool(workers))
+    pool = Pool(workers)
+    blocks = Blocks(sigma, noise, how, specks, channels, make_rng(rng), pool, with_std=False)
     return _each_frame(frames, blocks, channel_axis)
 
 
