@@ -4,9 +4,10 @@ Usage: python benchmarks/keep.py [--quiet] [--every N] [PLAN ...].
 
 Plans are those of ``plans.toml`` (pictures of SYMSMOOTH_IMAGES), and ``speed``, ``raw``, ``rician`` and
 ``series``, which are scripts beside this one; without a name all but ``raw`` and ``series``, which take a
-quarter of an hour each and no times of the wall, are measured one after another.  With --quiet nothing else runs on this machine, and times are kept
-too; ``speed`` is left out without it.  A plan that was stopped goes on where it was.  With --every a plan
-takes every N-th picture only, as a trial.  At the end the pages are made again (``pages.py``).
+quarter of an hour each and no times of the wall, are measured one after another.  With --quiet nothing
+else runs on this machine, and times are kept too; ``speed`` is left out without it.  A plan that was
+stopped goes on where it was.  With --every a plan takes every N-th picture only, as a trial.  At the end
+the pages are made again (``pages.py``).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def scripts(quiet: bool = False) -> dict[str, list[str]]:
         "speed": [str(HERE / "run.py"), *out],
         "rician": [str(HERE / "rician.py"), *out, *["--quiet"] * quiet],
         "raw": [str(HERE / "raw.py"), *_images("kodak24"), *out],
-        "series": [str(HERE / "series.py"), *out],
+        "series": [str(HERE / "series.py"), *out, *["--quiet"] * quiet],
     }
 
 

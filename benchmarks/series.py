@@ -1,7 +1,7 @@
 """A series of frames: against the same frames one by one, and against what others have for video.
 
     SYMSMOOTH_IMAGES=... python benchmarks/series.py [PART ...] [--sigma 20] [--quality fast] [--side 256]
-                                                     [--frames 12] [--out FOLDER]
+                                                     [--frames 12] [--quiet] [--out FOLDER]
 
 Parts, all of them if none is named:
 
@@ -11,8 +11,9 @@ still       one picture with nine noises, beside the mean of the nine, denoised 
 cells       a simulated time lapse of cells that move, photons counted, at most 5, 10 and 20 in a pixel
 peers       OpenCV and the filters of ffmpeg, where they are installed, on the same frames rounded to 8 bits
 
-Seconds are those of one core.  With --out the parts that were measured are written to ``series.json`` there;
-others that it has stay as they are.
+Seconds are those of one core; ratios of time are kept with --quiet, on a machine with nothing else to do.
+With --out the parts that were measured are written to ``series.json`` there; others that it has stay as
+they are.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ def main() -> None:
     parser.add_argument("--quality", action="append")
     parser.add_argument("--side", type=int, default=256, help="of a square from the middle; 0: all")
     parser.add_argument("--frames", type=int, default=12)
+    parser.add_argument("--quiet", action="store_true", help="nothing else runs: keep times")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     if unknown := set(given.parts) - set(PARTS):
@@ -68,11 +70,12 @@ def keep(given: argparse.Namespace, name: str, rows: list[Row]) -> None:
     path = given.out / "series.json"
     kept = json.loads(path.read_text("utf-8")) if path.exists() else {"facts": {}}
     told = provenance("", 1, 0.0)
-    kept["facts"] = {
+    facts = {
         "date": told.date.split()[0], "symsmooth": f"{told.version}, commit {told.commit}",
         "command": "python benchmarks/series.py", "machine": told.machine,
     }  # fmt: skip
-    kept[name] = {"side": given.side, "frames": given.frames, "rows": rows}
+    kept["facts"] = facts  # of the last; each part has its own
+    kept[name] = {"facts": facts, "side": given.side, "frames": given.frames, "rows": rows}
     path.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
 
 
@@ -84,16 +87,15 @@ def sequences(given: argparse.Namespace) -> Iterator[Row]:
                 clean = _read(folder, given.frames, given.side)
                 noisy = _with_noise(clean, sigma)
                 options = {"quality": quality, "channel_axis": -1, "rng": 0, "workers": 1}
-                alone, alone_time = _timed(lambda: _one_by_one(noisy, sigma, **options))
-                series, time_taken = _timed(
-                    lambda: symsmooth.denoise(noisy, sigma, time_axis=0, **options)
-                )
+                alone, alone_time = _timed(_one_by_one, noisy, sigma, **options)
+                series, time_taken = _timed(symsmooth.denoise, noisy, sigma, time_axis=0, **options)
                 blind = symsmooth.denoise(noisy, time_axis=0, **options)
                 yield {
                     "sequence": folder.name, "sigma": sigma, "quality": quality,
                     "alone": _mean_psnr(alone, clean), "series": _mean_psnr(series, clean),
-                    "blind": _mean_psnr(blind, clean), "seconds": round(time_taken / len(clean), 3),
-                    "times": round(time_taken / alone_time, 3),
+                    "blind": _mean_psnr(blind, clean),
+                    "seconds": round(time_taken / len(clean), 3) if given.quiet else None,
+                    "times": round(time_taken / alone_time, 3) if given.quiet else None,
                 }  # fmt: skip
 
 
@@ -136,7 +138,7 @@ def cells(given: argparse.Namespace) -> Iterator[Row]:
 
 
 def moving_cells(n_frames: int, side: int, seed: int = 0) -> np.ndarray:
-    """Return a time lapse of cells, 0 to 1: a body, a nucleus and some grains, each cell with its own way."""
+    """Return a time lapse of cells, 0 to 1: body, nucleus and grains, each cell with its own way."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[:side, :side].astype(np.float32)
     frames = np.full((n_frames, side, side), 0.04, np.float32)  # what is not quite dark
@@ -162,7 +164,7 @@ def moving_cells(n_frames: int, side: int, seed: int = 0) -> np.ndarray:
 
 
 def peers(given: argparse.Namespace) -> Iterator[Row]:
-    """What others have for video; the strength of each is the best for all sequences together."""
+    """Measure what others have for video, each at the strength that is best for all sequences."""
     for sigma in given.sigma:
         clips = []
         for folder in _folders():
@@ -195,11 +197,9 @@ def _ours(
 ) -> tuple[float, float]:
     """Return PSNR and seconds of our own method."""
     if time_axis is None:
-        found, seconds = _timed(lambda: _one_by_one(noisy, sigma, **options))
+        found, seconds = _timed(_one_by_one, noisy, sigma, **options)
     else:
-        found, seconds = _timed(
-            lambda: symsmooth.denoise(noisy, sigma, time_axis=time_axis, **options)
-        )
+        found, seconds = _timed(symsmooth.denoise, noisy, sigma, time_axis=time_axis, **options)
     return _mean_psnr(found.astype(np.float32), clean), seconds
 
 
@@ -226,9 +226,11 @@ PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
 }
 
 
-def _timed(work: Callable[[], np.ndarray]) -> tuple[np.ndarray, float]:
+def _timed(
+    work: Callable[..., np.ndarray], *given: Any, **options: Any
+) -> tuple[np.ndarray, float]:
     began = time.process_time()
-    return work(), time.process_time() - began
+    return work(*given, **options), time.process_time() - began
 
 
 def _one_by_one(frames: np.ndarray, sigma: float | None, **options: Any) -> np.ndarray:

@@ -431,37 +431,47 @@ def series() -> str:
     """Sequences as a series against frame by frame, a still scene, and photons of moving cells."""
     kept = load_json("series")
     part = kept["sequences"]
-    head = ["sequence", "noise", "preset", "frame by frame", "series", "gain", "blind", "time"]
-    rows = [
-        [
-            row["sequence"], f"sigma {row['sigma']:g}", row["quality"], number(row["alone"]),
-            number(row["series"]), f"{row['series'] - row['alone']:+.2f}",
-            f"{row['blind'] - row['series']:+.2f}", f"x {row['times']:.2f}",
-        ]
-        for row in part["rows"]
-    ]  # fmt: skip
-    for quality, sigma in dict.fromkeys((row["quality"], row["sigma"]) for row in part["rows"]):
+    timed = part["rows"][0]["times"] is not None
+    head = [
+        "sequence",
+        "noise",
+        "preset",
+        "frame by frame",
+        "series",
+        "gain",
+        "blind",
+        *["time"] * timed,
+    ]
+    each = dict.fromkeys((row["quality"], row["sigma"]) for row in part["rows"])
+    rows = []
+    for quality, sigma in each:
         own = [r for r in part["rows"] if (r["quality"], r["sigma"]) == (quality, sigma)]
-        mean = {key: fmean(r[key] for r in own) for key in ("alone", "series", "blind", "times")}
-        rows.append([
-            "**mean**", f"sigma {sigma:g}", quality, number(mean["alone"]), number(mean["series"]),
-            f"**{mean['series'] - mean['alone']:+.2f}**", f"{mean['blind'] - mean['series']:+.2f}",
-            f"x {mean['times']:.2f}",
-        ])  # fmt: skip
-    for row in kept["still"]["rows"]:
-        rows.append([
-            "still, nine frames", f"sigma {row['sigma']:g}", row["quality"], number(row["alone"]),
-            number(row["series"]), f"{row['series'] - row['alone']:+.2f}", "", "",
-        ])  # fmt: skip
-    for row in kept["cells"]["rows"]:
-        rows.append([
-            "moving cells", f"{row['photons']} photons", row["quality"], number(row["alone"]),
-            number(row["series"]), f"{row['series'] - row['alone']:+.2f}", "", "",
-        ])  # fmt: skip
+        fields = ["alone", "series", "blind", *["times"] * timed]
+        mean = {"sequence": "**mean**"} | {key: fmean(r[key] for r in own) for key in fields}
+        rows += [
+            [
+                row["sequence"], f"sigma {sigma:g}", quality, number(row["alone"]), number(row["series"]),
+                f"{row['series'] - row['alone']:+.2f}", f"{row['blind'] - row['series']:+.2f}",
+                *[f"x {row['times']:.2f}" for _ in range(timed)],
+            ]
+            for row in [*own, mean]
+        ]  # fmt: skip
+    others = [
+        *(("still, nine frames", f"sigma {row['sigma']:g}", row) for row in kept["still"]["rows"]),
+        *(("moving cells", f"{row['photons']} photons", row) for row in kept["cells"]["rows"]),
+    ]
+    rows += [
+        [
+            name, noise, row["quality"], number(row["alone"]), number(row["series"]),
+            f"{row['series'] - row['alone']:+.2f}", "", *[""] * timed,
+        ]
+        for name, noise, row in others
+    ]  # fmt: skip
     means = ", ".join(number(row["mean"]) for row in kept["still"]["rows"])
     return (
-        f"Measured {_told(kept)}, `{kept['facts']['command']}`: {part['frames']} frames, the middle "
-        f"{part['side']} x {part['side']} pixels, PSNR in dB.  Of the still scene, the mean of its nine "
+        f"Measured {_told(part)}, `{kept['facts']['command']}`: {part['frames']} frames, the middle "
+        f"{part['side']} x {part['side']} pixels, PSNR in dB; the still scene {_told(kept['still'])}, the "
+        f"cells {_told(kept['cells'])}.  Of the still scene, the mean of its nine "
         f"frames denoised alone has {means}; photons are those of the brightest pixel.\n\n"
         + markdown(head, rows)
     )
@@ -480,9 +490,9 @@ def series_peers() -> str:
         for row in part["rows"]
     ]  # fmt: skip
     return (
-        f"Measured {_told(kept)}, `{kept['facts']['command']} peers`: six sequences, {part['frames']} "
-        f"frames of 8 bits, the middle {part['side']} x {part['side']} pixels, one thread.\n\n"
-        + markdown(head, rows)
+        f"Measured {_told(part)}, `{kept['facts']['command']} peers`: six sequences, {part['frames']} "
+        f"frames of 8 bits, the middle {part['side']} x {part['side']} pixels, one thread; "
+        "seconds compare within this table only.\n\n" + markdown(head, rows)
     )
 
 

@@ -43,7 +43,7 @@ class Peer:
 def installed() -> Iterator[Peer]:
     """Yield what is installed."""
     if importlib.util.find_spec("cv2") is not None:
-        yield Peer("OpenCV `fastNlMeansDenoisingColoredMulti`", (0.7, 0.8, 0.9, 1.0), _opencv)
+        yield Peer("OpenCV `fastNlMeansDenoisingColoredMulti`", (0.5, 0.6, 0.7, 0.8, 0.9), _opencv)
     if shutil.which("ffmpeg") is None:
         return
     available = subprocess.run(

@@ -62,10 +62,8 @@ def test_alignment_is_undone_to_the_bit() -> None:
     motion = np.cumsum([(0, 0), *STEPS], axis=0) * 100  # many times around
     aligned = align(frames, motion)
     np.testing.assert_array_equal(undo_alignment(aligned, motion), frames)
-    still = align(
-        panned(STEPS), -np.cumsum([(0, 0), *STEPS], axis=0)
-    )  # the middle is in all frames
-    assert np.ptp(still[:, 30:60, 36:60], axis=0).max() == 0
+    still = align(panned(STEPS), -np.cumsum([(0, 0), *STEPS], axis=0))
+    assert np.ptp(still[:, 30:60, 36:60], axis=0).max() == 0  # what all frames have stands still
 
 
 def test_where_the_rolled_frame_ended_no_line_is_seen() -> None:

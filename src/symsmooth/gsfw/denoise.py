@@ -322,7 +322,7 @@ def series_blocks(
     check_one_of("quality", quality, tuple(PRESETS))
     _check_for_series(tone, sigma)
     how = How(quality, *split_strength(strength, chroma_strength), grain, "linear")
-    return Blocks(sigma, noise, how, specks, channels, rng, Pool(workers))
+    return Blocks(sigma, noise, how, specks, channels, rng, Pool(workers), with_std=False)
 
 
 def _each_frame(
