@@ -38,6 +38,9 @@ _HIDDEN = 0.1  # of a rounding step: less noise changes no pixel
 # The least share of the mean energy that a channel is given: where the noise of colour was removed, exact
 # colours would split clusters that are alike.
 _LEAST_CHANNEL = 0.01
+# Of the said deviation: by so much the errors of rings differ from each other, the rest they share
+# (benchmarks/noise_fit/rings.py: 0.3 in grey, 0.5 in colour).
+_OWN_ERROR = 0.5
 
 
 def find_model(pictures: Sequence[Picture]) -> NoiseModel:
@@ -171,11 +174,12 @@ def _simplified(nodes: Nodes) -> Nodes:
     """
     energy = np.einsum("k,kcr->cr", nodes.share, nodes.energy)
     found = np.log2(np.maximum(energy, _LEAST_CHANNEL * energy.max())) / 2
-    sure = 1 / nodes.ring_spread**2
+    spread = _OWN_ERROR * nodes.ring_spread
+    sure = 1 / spread**2
     alike = np.full_like(found, np.average(found, weights=sure))
     white = np.average(found, axis=1, weights=sure)[:, None] + np.zeros_like(found)
     laws = [(1, alike), (len(found), white), (found.size, found)]
-    belief = _beliefs(found, nodes.ring_spread, laws if len(found) > 1 else laws[1:])
+    belief = _beliefs(found, spread, laws if len(found) > 1 else laws[1:])
     simple = sum(share * law for share, (_, law) in zip(belief, laws[-len(belief) :], strict=True))
     energy = nodes.energy * np.exp2(2 * (simple - found))
     return replace(nodes, energy=energy, variance=(energy @ PER_RING).mean(axis=1))
