@@ -47,12 +47,12 @@ def example(
     )
 
 
-def simulated(pool: Pool, seed: int, count: int) -> dict[str, np.ndarray]:
-    """Return examples of simulated pictures."""
+def simulated(pool: Pool, seed: int, count: int, hard: bool = False) -> dict[str, np.ndarray]:
+    """Return examples of simulated pictures; ``hard``: of those that fail most."""
     rng = np.random.default_rng(seed)
     rows, kinds = [], []
     while len(rows) < count:
-        found = simulate.draw(rng, pool)
+        found = simulate.draw(rng, pool, hard=hard)
         row = example(found.one, (found.one - found.two) / np.float32(np.sqrt(2)), found.step, rng)
         if row is not None:
             rows.append(row)
@@ -106,16 +106,20 @@ def _stack(rows: list[tuple], kinds: list[str]) -> dict[str, np.ndarray]:
     return dict(zip(NAMES, [*columns, np.array(kinds)], strict=True))
 
 
-def write_shards(work: Path, kept_back: bool, first: int, last: int, count: int = 500) -> None:
+def write_shards(
+    work: Path, kept_back: bool, first: int, last: int, hard: bool = False, count: int = 500
+) -> None:
     """Write shards of simulated examples; those that exist are kept, so that a run can be resumed."""
-    pool, name = Pool(work, kept_back), "test" if kept_back else "train"
+    pool = Pool(work, kept_back)
+    name = ("test" if kept_back else "train") + ("-hard" if hard else "")
     folder = work / "examples"
     folder.mkdir(parents=True, exist_ok=True)
     for k in range(first, last):
         target = folder / f"{name}{k:03d}.npz"
         if target.exists():
             continue
-        found = simulated(pool, (50_000 if kept_back else 10_000) + k, count)
+        seed = (50_000 if kept_back else 10_000) + (20_000 if hard else 0) + k
+        found = simulated(pool, seed, count, hard)
         part = target.with_suffix(".part.npz")
         np.savez(part, **found)
         part.rename(target)

@@ -31,6 +31,7 @@ from symsmooth_repro.camera import CAMERAS, photograph
 MARGINS = np.array([0.6, 0.8, 1.0, 1.25, 1.6, 2.2])
 SIZE = 160
 CLOSE = 0.5  # decibels
+TRULY_KNOWN = 0.03  # deviation of log2 of the level that is measured on the noise itself
 REAL_WEIGHT, CAMERA_WEIGHT = (
     5.0,
     2.0,
@@ -113,7 +114,8 @@ def _errors(noisy, clean, noise, step, weights):
         nodes,
         energy=energy,
         variance=(energy @ evidence.PER_RING).mean(axis=1),
-        spread=np.full(len(energy), 0.03),
+        spread=np.full(len(energy), TRULY_KNOWN),
+        ring_spread=np.full(energy.shape[1:], TRULY_KNOWN),
     )
     models = [_with_margin(nodes, noisy, margin, step) for margin in MARGINS]
     models += [_with_margin(best, noisy, 1.0, step)]

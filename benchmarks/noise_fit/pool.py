@@ -104,6 +104,7 @@ class Pool:
             for k, name in enumerate(self.names)
             if not textures[k] and (not name.endswith(".png") or "kodak" in name)
         ]
+        self._scans = [k for k, name in enumerate(self.names) if "kodak" in name]
         self._others = [k for k in range(len(self.names)) if not textures[k]]
 
     def crop(
@@ -116,6 +117,10 @@ class Pool:
             return self._crop(rng, size, grey, self._textures)
         tried = [self._crop(rng, size, grey) for _ in range(4)]
         return max(tried, key=_calmest)
+
+    def scan(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Return a crop of a film scan, whose faint grain belongs to it: its channels share it."""
+        return self._crop(rng, size, False, self._scans)
 
     def _crop(
         self, rng: np.random.Generator, size: int, grey: bool, among: list[int] | None = None

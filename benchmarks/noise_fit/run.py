@@ -19,6 +19,7 @@ import numpy as np
 import pool
 
 VERSION, SEED = 1, 0
+STEP = 4  # shards that a process writes at a time
 TARGET = Path(__file__).parents[2] / "src" / "symsmooth" / "noise" / "estimator.npz"
 DATA = (
     "simulated pictures from Debian's "
@@ -33,6 +34,7 @@ def main() -> None:
     )
     parser.add_argument("work", type=Path)
     parser.add_argument("--shards", type=int, default=120, help="of 500 simulated pictures")
+    parser.add_argument("--hard", type=int, default=12, help="shards of pictures that fail most")
     parser.add_argument("--steps", type=int, default=40_000, help="of the training")
     parser.add_argument(
         "--pictures", type=int, default=400, help="that are denoised to fit the margin"
@@ -44,9 +46,13 @@ def main() -> None:
     pool.build(work)
     dataset.write_real(work)
     dataset.write_shards(work, True, 0, 2)
-    step = -(-given.shards // given.workers)
+    dataset.write_shards(work, True, 0, 1, hard=True)
+    parts = [
+        (first, min(first + STEP, number), hard)
+        for number, hard in ((given.shards, False), (given.hard, True))
+        for first in range(0, number, STEP)
+    ]
     with ProcessPoolExecutor(given.workers) as processes:
-        parts = [(first, min(first + step, given.shards)) for first in range(0, given.shards, step)]
         for done in [processes.submit(dataset.write_shards, work, False, *part) for part in parts]:
             done.result()
     trained, rows = work / "trained.npz", work / "margins.pickle"

@@ -42,6 +42,17 @@ GREY = {
     "none": 0.19,
 }
 GREY_SHARE = 0.42
+# What fails most where a picture has texture or grain of its own: little noise, and none.  Cameras and
+# coarse noise are among it so that soft texture is not all that is coarse.
+HARD_COLOUR = {"white": 0.4, "camera": 0.3, "common": 0.1, "coarse": 0.05, "none": 0.15}
+HARD_GREY = {
+    "white": 0.35,
+    "photons": 0.2,
+    "camera": 0.1,
+    "coarse": 0.1,
+    "grain": 0.05,
+    "none": 0.2,
+}
 
 
 @dataclass(frozen=True)
@@ -491,11 +502,11 @@ class Added:
 
     size = 1.0
 
-    def __init__(self, rng: np.random.Generator, kind: str, grey: bool) -> None:
+    def __init__(self, rng: np.random.Generator, kind: str, grey: bool, hard: bool = False) -> None:
         chance = rng.random
-        self.kind, self.grey = kind, grey
+        self.kind, self.grey, self.hard = kind, grey, hard
         self.sigma = log_uniform(rng, 0.5, 80) / 255
-        self.little = kind == "white" and chance() < 0.45
+        self.little = kind == "white" and (hard or chance() < 0.45)
         if self.little:
             self.sigma = log_uniform(rng, 0.7, 10) / 255
         self.levels = (
@@ -505,7 +516,7 @@ class Added:
         self.common = 0.0
         if not grey and (kind == "common" or (kind in ("coarse", "photons") and chance() < 0.15)):
             self.common = 1.0 if chance() < 0.35 else rng.uniform(0.2, 1.0)
-        self.peak = log_uniform(rng, 3, 1000)
+        self.peak = log_uniform(rng, 30 if hard else 3, 1000)
         self.excess = rng.uniform(1.5, 2.0) if kind == "micro" and chance() < 0.15 else 1.0  # EMCCD
         self.pedestal = 0.0 if chance() < 0.5 else rng.uniform(0.01, 0.3 if chance() < 0.3 else 0.1)
         self.read = 0.0 if chance() < 0.5 else log_uniform(rng, 0.3, 15) / 255
@@ -625,10 +636,11 @@ def draw(
     size: int | None = None,
     grey: bool | None = None,
     kind: str | None = None,
+    hard: bool = False,
 ) -> Draw:
-    """Draw a noisy picture."""
+    """Draw a noisy picture; ``hard``: of those that fail most."""
     grey = rng.random() < GREY_SHARE if grey is None else grey
-    table = GREY if grey else COLOUR
+    table = (HARD_GREY if grey else HARD_COLOUR) if hard else (GREY if grey else COLOUR)
     kind = kind or str(
         rng.choice(list(table), p=np.array(list(table.values())) / sum(table.values()))
     )
@@ -646,7 +658,7 @@ def draw(
         if rng.random() < (0.4 if kind == "phone" else 0.1):
             picture = dim_scene(picture, rng)
     else:
-        pipe = Added(rng, kind, grey)
+        pipe = Added(rng, kind, grey, hard)
         picture = _scene(rng, pool, pipe, size)
     (one, two), clean = pipe.shots(picture, rng)
     if rng.random() < 0.06:
@@ -669,8 +681,10 @@ def _scene(rng: np.random.Generator, pool: Pool, pipe: Added, size: int) -> np.n
     elif rng.random() < (0.2 if kind == "none" else 0.03):
         picture = drawing(rng, size, grey)
     else:
-        textured = rng.random() < (0.5 if kind == "none" or pipe.little else 0.2)
-        picture = pool.crop(rng, size, grey, textured)
+        likely = kind == "none" or pipe.little or pipe.hard
+        textured = rng.random() < (0.5 if likely else 0.2)
+        scan = pipe.hard and not grey and rng.random() < 0.5
+        picture = pool.scan(rng, size) if scan else pool.crop(rng, size, grey, textured)
     if pipe.common == 1.0 and rng.random() < 0.5:  # black and white, perhaps toned
         picture = picture.mean(-1, keepdims=True) * (
             1 - rng.uniform(0, 0.15, 3) * (rng.random() < 0.5)
@@ -690,7 +704,10 @@ def _scene(rng: np.random.Generator, pool: Pool, pipe: Added, size: int) -> np.n
         picture = dim_scene(picture, rng)
     if kind in ("none", "white") and rng.random() < 0.5:
         picture = to8(picture)
-    if kind == "none" and rng.random() < 0.15:  # soft
+    if kind == "none" and pipe.hard and rng.random() < 0.5:  # out of focus
+        picture = blur(picture, log_uniform(rng, 0.5, 4.0))
+        picture = to8(picture) if rng.random() < 0.5 else picture
+    elif kind == "none" and rng.random() < 0.15:  # soft
         picture = blur(picture, rng.uniform(0.4, 1.5))
     return picture.astype(np.float32)
 

@@ -20,8 +20,9 @@ from symsmooth.noise import estimator, evidence
 
 HEADS, FIRST, CONTEXT, SECOND, THIRD, FOURTH = 6, 72, 40, 48, 96, 64
 N_ENERGIES = 3 * evidence.N_RINGS
+IN_COLOUR = sum(number for _, number in evidence.PICTURE_FEATURES[:3])  # place of that feature
 BATCH = 24
-REAL_SHARE = 0.06  # of the batches
+REAL_SHARE, HARD_SHARE = 0.06, 0.25  # of the batches: real pairs, pictures that fail most
 
 
 class Net(nn.Module):
@@ -41,7 +42,7 @@ class Net(nn.Module):
         self.register_buffer(
             "from_groups", torch.as_tensor(estimator._FROM_GROUPS), persistent=False
         )
-        candidates = 2 * HEADS + evidence.N_FLOORS + 1
+        candidates = 2 * HEADS + evidence.N_FLOORS + 2
         self.one = nn.Linear(evidence.N_FEATURES, FIRST)
         self.context = nn.Linear(FIRST + evidence.N_WIDE, CONTEXT)
         self.two = nn.Linear(FIRST + CONTEXT, SECOND)
@@ -82,6 +83,7 @@ class Net(nn.Module):
         everywhere = logs((weight.transpose(1, 2) @ both) / total[..., None], small)
         middle = everywhere[:, -1:]
         floors = wide[:, -3 * evidence.N_FLOORS :].reshape(b, evidence.N_FLOORS, 3)
+        alike = torch.where(wide[:, IN_COLOUR] > 0.5, floors[:, 0, 1:].mean(-1), floors[:, 0, 0])
         floors = floors.repeat_interleave(evidence.N_RINGS, 2)
         lift = local - wide[:, -3 * evidence.N_FLOORS, None]  # (b, k)
         near_floor = floors[:, :1] + lift[..., None]  # (b, k, energies)
@@ -106,6 +108,7 @@ class Net(nn.Module):
                 here,
                 everywhere[:, None].expand(-1, k, -1, -1),
                 floors[:, None].expand(-1, k, -1, -1),
+                alike[:, None, None, None].expand(-1, k, 1, N_ENERGIES),
                 near_floor[:, :, None],
             ],
             2,
@@ -174,8 +177,8 @@ def run(net: Net, data: dict[str, torch.Tensor], rows: torch.Tensor, regions: to
     )
 
 
-def report(net: Net, data: dict[str, torch.Tensor], kinds: np.ndarray) -> str:
-    """Say the mean error of log2 of the level, its bias and the worst, by kind."""
+def report(net: Net, data: dict[str, torch.Tensor], kinds: np.ndarray) -> tuple[float, str]:
+    """Return the mean error of log2 of the level, and say it with its bias and the worst, by kind."""
     everything = torch.arange(256)
     with torch.no_grad():
         out = [run(net, data, rows, everything) for rows in torch.arange(len(kinds)).split(100)]
@@ -187,54 +190,62 @@ def report(net: Net, data: dict[str, torch.Tensor], kinds: np.ndarray) -> str:
     for kind in np.unique(kinds):
         own = torch.as_tensor(kinds == kind)
         parts.append(f"{kind} {size[own].mean():.3f}/{bias[own].mean():+.2f}/{size[own].max():.2f}")
-    return f"{size.mean():.3f} | " + "  ".join(parts)
+    return float(size.mean()), f"{size.mean():.3f} | " + "  ".join(parts)
 
 
-def train(work: Path, steps: int, out: Path, start: Path | None = None, seed: int = 0) -> None:
-    """Fit the network and write its weights; ``start``: go on from these."""
+class Judges:
+    """Pictures that are not learnt from: simulated ones, hard ones, and real pairs."""
+
+    def __init__(self, folder: Path) -> None:
+        stored = np.load(folder / "real.npz")
+        learnt = [may_be_learnt_from(*str(kind).split("/", 1)) for kind in stored["kind"]]
+        use, real = torch.as_tensor(learnt), to_tensors(stored)
+        self.known = {name: values[use] for name, values in real.items()}
+        collections = np.array([str(kind).split("/")[0] for kind in stored["kind"]])
+        unseen = {name: values[~use] for name, values in real.items()}
+        self._sets = {"real": (unseen, collections[~use.numpy()])}
+        for name, pattern in (("simulated", "test0*.npz"), ("hard", "test-hard*.npz")):
+            files = [f for f in sorted(folder.glob(pattern)) if ".part" not in f.name]
+            if files:
+                parts = [np.load(f) for f in files]
+                tensors = [to_tensors(part) for part in parts]
+                data = {key: torch.cat([t[key] for t in tensors]) for key in tensors[0]}
+                self._sets[name] = data, np.concatenate([part["kind"] for part in parts])
+
+    def ask(self, net: Net) -> float:
+        """Return the sum of the mean errors, each set counting the same; print them."""
+        total = 0.0
+        for name, (data, kinds) in self._sets.items():
+            error, words = report(net, data, kinds)
+            print(f"   {name} {words}", flush=True)
+            total += error
+        return total
+
+
+def train(
+    work: Path, steps: int, out: Path, start: Path | None = None, rate: float = 4e-3, seed: int = 0
+) -> None:
+    """Fit the network and write the weights that the judges liked best; ``start``: go on from these."""
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     folder = work / "examples"
-    shards = Examples(folder / "train*.npz")
-    test = [np.load(f) for f in sorted(folder.glob("test*.npz")) if ".part" not in f.name]
-    test_kinds = np.concatenate([t["kind"] for t in test])
-    tests = [to_tensors(t) for t in test]
-    test_data = {name: torch.cat([t[name] for t in tests]) for name in tests[0]}
-    stored = np.load(folder / "real.npz")
-    use = np.array([may_be_learnt_from(*str(kind).split("/", 1)) for kind in stored["kind"]])
-    real = to_tensors(stored)
-    known, unseen = (
-        {name: v[torch.as_tensor(own)] for name, v in real.items()} for own in (use, ~use)
+    shards, hard = (Examples(folder / f"train{which}*.npz") for which in ("[0-9]", "-hard"))
+    judges = Judges(folder)
+    net = _beginning(shards) if start is None else _go_on(np.load(start))
+    print(sum(p.numel() for p in net.parameters()), "weights,", len(shards), "shards", flush=True)
+    optimiser = torch.optim.AdamW(net.parameters(), rate / 2, weight_decay=1e-4)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimiser, rate, total_steps=steps, pct_start=0.1
     )
-    real_kinds = np.array([str(kind).split("/")[0] for kind in stored["kind"][~use]])
-    sample = torch.cat(
-        [s["features"][::9].reshape(-1, evidence.N_FEATURES) for s in shards.shards[:40]]
-    ).float()
-    wide = torch.cat([s["wide"] for s in shards.shards])
-    net = Net(sample.mean(0), sample.std(0) + 1e-2, wide.mean(0), wide.std(0) + 1e-2)
-    if start is not None:
-        net.load_state_dict(
-            {k: torch.as_tensor(v) for k, v in np.load(start).items() if k in net.state_dict()}
-        )
-    print(
-        sum(p.numel() for p in net.parameters()),
-        "weights,",
-        len(shards),
-        "shards,",
-        int(use.sum()),
-        "real",
-        flush=True,
-    )
-    optimiser = torch.optim.AdamW(net.parameters(), 2e-3, weight_decay=1e-4)
-    rate = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, 2e-3 if start else 4e-3, total_steps=steps, pct_start=0.1
-    )
-    began, total = time.time(), 0.0
+    began, total, best = time.time(), 0.0, judges.ask(net) if start else float("inf")
     for step in range(steps):
         if step % 200 == 0:
             shards.refresh()
-        data = known if rng.random() < REAL_SHARE else shards.shards[rng.integers(len(shards))]
+            hard.refresh()
+        among = hard if len(hard) and rng.random() < HARD_SHARE else shards
+        seen = rng.random() < REAL_SHARE
+        data = judges.known if seen else among.shards[rng.integers(len(among))]
         rows = torch.as_tensor(rng.choice(len(data["rank"]), BATCH, replace=False))
         regions = torch.as_tensor(rng.permutation(256)[: int(rng.choice([96, 128, 224]))])
         found, spread = run(net, data, rows, regions)
@@ -243,16 +254,28 @@ def train(work: Path, steps: int, out: Path, start: Path | None = None, seed: in
         loss.backward()
         nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimiser.step()
-        rate.step()
+        schedule.step()
         total += loss.item()
-        if step % 1000 == 999 or step == steps - 1:
-            print(
-                f"step {step + 1}, {time.time() - began:.0f} s, {len(shards)} shards, "
-                f"loss {total / 1000:.4f}"
-            )
-            print("   simulated", report(net, test_data, test_kinds))
-            print("   real", report(net, unseen, real_kinds), flush=True)
-            total = 0.0
-            np.savez(
-                out, **{name: values.detach().numpy() for name, values in net.state_dict().items()}
-            )
+        if step % 500 == 499 or step == steps - 1:
+            print(f"step {step + 1}, {time.time() - began:.0f} s, loss {total / 500:.4f}, ", end="")
+            print(f"{len(shards)} and {len(hard)} shards")
+            total, error = 0.0, judges.ask(net)
+            if error < best:
+                best = error
+                print("   best", round(best, 4), flush=True)
+                state = net.state_dict().items()
+                np.savez(out, **{name: values.detach().numpy() for name, values in state})
+
+
+def _beginning(shards: Examples) -> Net:
+    """Return a network that has learnt nothing but how features spread."""
+    features = [s["features"][::9].reshape(-1, evidence.N_FEATURES) for s in shards.shards[:40]]
+    sample, wide = torch.cat(features).float(), torch.cat([s["wide"] for s in shards.shards])
+    return Net(sample.mean(0), sample.std(0) + 1e-2, wide.mean(0), wide.std(0) + 1e-2)
+
+
+def _go_on(stored) -> Net:
+    """Return a network with stored weights."""
+    net = Net(*(stored[f"{of}_{what}"] for of in ("feature", "wide") for what in ("mean", "std")))
+    net.load_state_dict({k: torch.as_tensor(v) for k, v in stored.items() if k in net.state_dict()})
+    return net

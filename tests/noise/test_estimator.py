@@ -141,3 +141,12 @@ def test_held_out_photographs_cost_little(image_folder) -> None:
             known, blind = (denoise(noisy, given, quality="fast") for given in (sigma, None))
             losses.append(psnr(known, clean, 255) - psnr(blind, clean, 255))
         assert np.mean(losses) < bound
+
+
+@pytest.mark.parametrize("sigma", [10.0, 25.0])
+def test_white_noise_in_colour_is_told_as_white(sigma: float) -> None:
+    """Errors of a few percent between channels and frequencies are errors, not a spectrum."""
+    noisy = COLOUR + np.random.default_rng(0).normal(0.0, sigma, COLOUR.shape)
+    found = estimate_noise(noisy, channel_axis=-1)
+    assert found.spectrum is not None
+    assert np.abs(found.spectrum - 1.0).max() < 0.03

@@ -128,7 +128,11 @@ def _answer(
     They are mixtures of what was pooled and of the white floors, which are alike at all frequencies.
     """
     k, wide = len(hidden), evidence.wide
-    floors = np.repeat(wide[-3 * N_FLOORS :].reshape(N_FLOORS, 3), N_RINGS, axis=1)
+    white = wide[-3 * N_FLOORS :].reshape(N_FLOORS, 3)
+    floors = np.repeat(white, N_RINGS, axis=1)
+    # of flat patches of the colours, for all channels: film grain and texture have little colour, and
+    # noise that is added to each channel has the same level in any mixture of them
+    alike = white[0, 1:].mean() if evidence.n_channels == 3 else white[0, 0]
     # near a node: that of flat patches everywhere, as much higher or lower as luminance has it there
     lift = (evidence.local - wide[-3 * N_FLOORS])[:, None]
     middle = pooled.everywhere[-1:]
@@ -142,7 +146,7 @@ def _answer(
     own = [((pooled.here - middle) @ _TO_GROUPS).reshape(k, -1), pooled.support, hidden, lift]
     whole = np.broadcast_to(np.concatenate(shared), (k, sum(map(len, shared))))
     t = _layer(_layer(np.concatenate([*own, whole], axis=1), p, "three"), p, "four")
-    same = np.concatenate([pooled.everywhere, floors])
+    same = np.concatenate([pooled.everywhere, floors, np.full((1, _N_ENERGIES), alike, np.float32)])
     candidates = np.concatenate(
         [pooled.here, np.broadcast_to(same, (k, *same.shape)), (floors[0] + lift)[:, None]], axis=1
     )
