@@ -471,7 +471,8 @@ def series() -> str:
     return (
         f"Measured {_told(part)}, `{kept['facts']['command']}`: {part['frames']} frames, the middle "
         f"{part['side']} x {part['side']} pixels, PSNR in dB; the still scene {_told(kept['still'])}, the "
-        f"cells {_told(kept['cells'])}.  Of the still scene, the mean of its nine "
+        f"cells {_told(kept['cells'])}.\n"
+        f"Of the still scene, the mean of its nine "
         f"frames denoised alone has {means}; photons are those of the brightest pixel.\n\n"
         + markdown(head, rows)
     )

@@ -292,9 +292,9 @@ def examine(kind: str, contents: Iterable[Content]) -> dict[str, Any]:
                 told += yard.wrongs(target)
                 told += _wrong_with(target, outcome)
                 told += _left(
-                    yard, source, target, kept=any("are done and kept" in t for t in told)
+                    yard, source, target, kept=any("are done and kept" in str(t) for t in told)
                 )
-                wrong += [f"{number}, {way}: {t}" for t in told if "done and kept" not in t]
+                wrong += [f"{number}, {way}: {t}" for t in told if "done and kept" not in str(t)]
                 for path in [p for p in yard.folder.iterdir() if p.name not in yard.permanent]:
                     if path != source:
                         remove(path)

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import scipy.ndimage
+import sentences
 from before_after import PROGRAM, beside
 from PIL import Image, ImageDraw
 from skimage import data
@@ -85,7 +86,7 @@ def photographs(folder: Path) -> Iterator[Case]:
         "film",
         "A print, scanned by a minilab (Noritsu)",
         read("photos/Noritsu_Koki_QSS.jpg"),
-        "Grain is strongest in the shadows of a negative's print, as is said.  Whether it belongs to the "
+        "Grain is strongest in the shadows of a negative's print, as is said.\nWhether it belongs to the "
         "picture is a matter of taste, which no estimator knows: `--grain` keeps some.",
         corner=(400, 300),
     )
@@ -347,7 +348,7 @@ def main() -> None:
             + "\n"
         )
         print(page[-1], flush=True)
-    (given.out / "noise_gallery.md").write_text("\n".join(page))
+    (given.out / "noise_gallery.md").write_text(sentences.tidy("\n".join(page)))
 
 
 if __name__ == "__main__":

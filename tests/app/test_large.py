@@ -285,7 +285,7 @@ def test_another_picture_is_not_gone_on_with(tmp_path, monkeypatch) -> None:
         patch.setattr(Target, "write", stop)
         with pytest.raises(KeyboardInterrupt):
             denoise_here(path, out, patch, stages=stages)
-    assert stages[-1].startswith("1 of 4 boxes are done and kept")
+    assert str(stages[-1]).startswith("1 of 4 boxes are done and kept")
     assert lines_in(tmp_path / ".out.zarr.part.log") == 2
     zarr.open_array(str(path), mode="r+")[...] = picture(600)[::-1]
     denoise_here(path, out, monkeypatch, resume=True)

@@ -13,6 +13,6 @@ def test_the_list_is_what_methods_know() -> None:
     assert all(kind.about.endswith(".") for kind in NOISE_KINDS)
 
 
-def test_the_page_offers_all_of_it_and_a_box() -> None:
+def test_the_page_offers_all_of_it_a_box_and_a_file() -> None:
     assert tuple(catalogue.NOISE_NAMES.values()) == NAMES
-    assert [*catalogue.NOISES] == [*catalogue.NOISE_NAMES, "box"]
+    assert [*catalogue.NOISES] == [*catalogue.NOISE_NAMES, "box", "file"]

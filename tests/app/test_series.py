@@ -232,7 +232,7 @@ def test_black_and_grey_frames_are_series_of_their_own() -> None:
 
 def test_options_that_cannot_be_honoured_are_refused(run: Run) -> None:
     for option, words in (
-        (("--method", "nlm"), "nlm does not use time"),
+        (("--method", "nlm"), "nlm knows of no time"),
         (("--tone", "srgb"), "would flicker"),
         (("--jobs", "2"), "leave out --jobs"),
         (("--scheduler", "tcp://x:1"), "a cluster takes pictures"),

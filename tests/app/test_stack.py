@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 import symsmooth
 from symsmooth import cli
 from symsmooth.app.compare import CompareJob, MethodChoice, compare
-from symsmooth.app.stack import DenoiseJob, Pieces, denoise_stack, find_noise
+from symsmooth.app.job import DenoiseJob
+from symsmooth.app.stack import Pieces, denoise_stack, find_noise
 from symsmooth.io import ImageFile, read_image, write_image
 from symsmooth.io.stacks import cut
 from symsmooth.methods import METHODS

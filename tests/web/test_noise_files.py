@@ -137,7 +137,7 @@ def test_a_raw_file_takes_the_law_of_its_sensor(tmp_path: Path) -> None:
     assert made["noise"]["level"] == pytest.approx(found["level"], rel=1e-6)
     symsmooth.save_noise(White(5.0), tmp_path / "white.json")
     settings["model"] = str(tmp_path / "white.json")
-    with pytest.raises(ValueError, match="a mosaic has the noise of a sensor"):
+    with pytest.raises(ValueError, match="needs the noise model of a sensor"):
         tasks.denoise(path, given, tmp_path / "run", settings, 1, LIMIT, reporter())
 
 

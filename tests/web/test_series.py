@@ -205,9 +205,14 @@ def test_a_video_is_played_on_the_page(enter: Any, tmp_path: Path) -> None:
     page.keyboard.press("Space")
     assert page.locator("#play").inner_text() == "Pause"
     slider.focus()
-    page.keyboard.press("ArrowRight")  # moving it by hand ends the play;
-    page.keyboard.press("ArrowLeft")  # it may be at the end
-    wait_for(lambda: page.locator("#play").inner_text() == "Play", 20)
+
+    def moved_by_hand() -> bool:
+        """Moving the slider ends the play; while it plays it may be at either end just now."""
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowLeft")
+        return page.locator("#play").inner_text() == "Play"
+
+    wait_for(moved_by_hand, 20)
     page.keyboard.press("Home")
     wait_for(lambda: place.inner_text() == f"1 of {COUNT}", 20)
     with page.expect_download() as waiting:

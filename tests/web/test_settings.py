@@ -9,13 +9,13 @@ import pytest
 
 from symsmooth.app.jobs import DenoiseJob
 from symsmooth.io import FileError, format_of
-from symsmooth.io.formats import VIDEO_SUFFIXES, is_raw_name, is_video_name
+from symsmooth.io.formats import FORMATS, is_raw_name, is_video_name
 from symsmooth.methods import DEFAULT, METHODS
 from symsmooth.web import bridge, catalogue
 from symsmooth.web.errors import SessionError
 from symsmooth.web.settings import Settings
 
-ONLY_READ = {".webm", ".avi", ".y4m"}  # containers of videos
+ONLY_READ = {".webm", ".avi"}  # containers of videos
 
 
 def test_the_page_offers_every_method_as_it_is() -> None:
@@ -41,7 +41,7 @@ def test_the_page_takes_every_file_that_can_be_read() -> None:
         format_of("a.unknown")
     known = set(re.findall(r"\.[a-z0-9.]+", str(refused.value).partition("use one of")[2]))
     assert len(known) > 15
-    known |= {*VIDEO_SUFFIXES, *ONLY_READ}
+    known |= {*FORMATS["VIDEO"].read_only, *ONLY_READ}
     assert known - {".zarr"} <= set(catalogue.ENDINGS)  # a folder cannot be dropped
 
 

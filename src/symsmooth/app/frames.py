@@ -11,9 +11,9 @@ from itertools import groupby
 from typing import Any
 
 from .errors import UsageError
+from .job import DenoiseJob
 from .stack import (
     NONE,
-    DenoiseJob,
     StackRun,
     apply,
     check_series,

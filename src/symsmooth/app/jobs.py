@@ -18,12 +18,12 @@ from .dtypes import (
     written_like,
 )
 from .frame_numbers import check_frame, frames_around
+from .job import ChannelAxis as ChannelAxis
+from .job import DenoiseJob as DenoiseJob
+from .job import Region as Region
 from .job_warnings import JobWarning
 from .noise_report import NoiseDescription
-from .stack import ChannelAxis as ChannelAxis
 from .stack import Denoised, Pieces, denoise_stack
-from .stack import DenoiseJob as DenoiseJob
-from .stack import Region as Region
 from .stack import apply as apply
 from .stack import describe_noise as describe_noise
 from .stack import noise_estimator as noise_estimator

@@ -10,124 +10,29 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.parallel import Progress, part_of
-from .dtypes import check_dtype
 from .errors import UsageError
 from .frame_numbers import frames_looked_at
+from .job import DenoiseJob
 from .noise_left import warn_of_noise_left
 from .noise_report import NoiseDescription, describe, find_warnings, value_range
 
 if TYPE_CHECKING:
     from ..core.image import Picture
     from ..io import ImageFile
-    from ..io.stacks import Stack, Third
-    from ..methods import Method
+    from ..io.stacks import Stack
     from ..noise import Noise, NoiseEstimator
     from ..noise.check import Check
     from .job_warnings import JobWarning
 
-ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
-Region = tuple[int, int, int, int]  # x, y, width, height
 Index = tuple[int | slice, ...]  # of a piece of a stack
 
 _NOISE_TIME = 0.05  # of the whole, for the progress callback: the search for the noise
 _MAX_ESTIMATES = 8  # slices from which the noise level of a stack is taken
 _CHECKED = 512  # pixels a side of a large picture that are checked
 _ALL, NONE = "all", "none"  # of the channels hold something of their own
-
-
-@dataclass(frozen=True)
-class DenoiseJob:
-    """What is done to every file of one run."""
-
-    method: Method
-    options: Mapping[str, object]
-    sigma: float | None
-    channel_axis: ChannelAxis
-    workers: int | None
-    seed: int
-    third: Third = "auto"
-    noise_region: Region | None = None  # x, y, width, height of a flat area
-    linear: bool = False  # a raw file that is developed gets no tone curve
-    dtype: str = ""  # of what is written; empty: that of the file
-    frame: int | None = None  # the only one of a series that is written
-    lossless: bool = False  # of a video
-    was_looked_at: bool = False  # a model of noise in the options was found in this very file
-
-    def __post_init__(self) -> None:
-        from ..noise.resolve import check_one_noise
-
-        check_dtype(self.dtype)
-        if self.noise_region is not None and not self.method.takes_noise:
-            raise UsageError(
-                f"{self.method.name} handles white noise only; give its level instead", "sigma"
-            )
-        try:
-            check_one_noise(self.sigma, self.options.get("noise", "auto"), self.noise_region)
-        except ValueError as error:
-            raise UsageError(str(error)) from error
-
-    def find_noise(self, image: NoiseEstimator) -> Noise | None:
-        """Return the noise that is to be removed: what was said, or measured; None if none is."""
-        from ..noise import resolve
-
-        if not self.method.removes_noise:
-            return None
-        asked: Any = self.options.get("noise", "auto")
-        white_only = not self.method.takes_noise
-        found: Any = resolve(
-            image, self.sigma, asked, region=self.noise_region, white_only=white_only
-        )
-        if (
-            self.has_model or self.dtype
-        ):  # units were checked, and dark slices of floats look like others
-            found = replace(found, pixels=None)
-        noise: Noise = found
-        return noise
-
-    @property
-    def has_model(self) -> bool:
-        """Whether a model of noise was given."""
-        return not isinstance(self.options.get("noise", "auto"), str)
-
-    @property
-    def noise_is_given(self) -> bool:
-        """Whether the level of the noise was said: by itself, or as a model."""
-        return self.sigma is not None or (self.has_model and not self.was_looked_at)
-
-    @property
-    def channels(self) -> Any:
-        """Which channels are denoised together, if that was said."""
-        return self.options.get("channels", "auto")
-
-    @property
-    def finds_noise(self) -> bool:
-        """Whether the noise is to be found, whatever it is."""
-        return self.may_warn and self.options.get("noise", "auto") == "auto"
-
-    @property
-    def may_warn(self) -> bool:
-        """Whether noise was left to be found: then it may be found wrong."""
-        return self.method.takes_noise and not self.noise_is_given and self.noise_region is None
-
-    @property
-    def knows_time(self) -> bool:
-        """Whether its method takes a series."""
-        return "time_axis" in self.method.accepts
-
-    @property
-    def specks(self) -> Any:
-        """Whether specks are replaced; other methods keep them."""
-        default = "auto" if "specks" in self.method.options else "keep"
-        return self.options.get("specks", default)
-
-    @property
-    def chosen(self) -> dict[str, object]:
-        """What the user chose, without the noise, which is described separately."""
-        chosen = {name: value for name, value in self.options.items() if name != "noise"}
-        return chosen | ({"dtype": self.dtype} if self.dtype else {})
 
 
 @dataclass(frozen=True)
@@ -422,12 +327,13 @@ def _open_once(job: DenoiseJob, pixels: Any, stack: Stack) -> Picture | None:
     """Return the only picture of a stack, opened for noise, method and check; None if that cannot be."""
     import numpy as np
 
-    from ..core.image import open_image
+    from ..core.image import check_image
+    from ..gsfw.pieces import is_large
 
-    axis = stack.channel_axis
     if not job.method.takes_opened or stack.time_axis is not None or not np.isfinite(pixels).any():
         return None
-    return None if _is_large(pixels, axis) else open_image(pixels, axis, None, job.channels)
+    given = check_image(pixels, stack.channel_axis)
+    return None if is_large(given) else given.open(job.channels)
 
 
 class StackRun:

@@ -50,7 +50,9 @@ _FEWEST = 0.01  # share of the patches that are needed to call it background
 _PURE = 0.82  # mean^2 over mean square: pi/4 without signal, 0.80 where it is sigma, 1 where it is large
 _ROUNDS = 20
 _TISSUE = [0.5, 0.7, 0.9]  # quantiles of the pixels
-_AIR = 1 / 5  # of the middle of tissue: what is darker is air; 1/6 does as well, 1/3 takes dark tissue for it
+_AIR = (
+    1 / 5
+)  # of the middle of tissue: what is darker is air; 1/6 does as well, 1/3 takes dark tissue for it
 _DISAGREES = 3.0  # times: tiny volumes that are mostly air make 2.3 of it, ghosts 5 to 10
 _GROUPS = 12  # of patches, by brightness, where there is no background
 
@@ -272,7 +274,8 @@ def _of_tissue(picture: Picture, zero: float) -> float:
         return 0.0
     at = np.quantile(pixels, _TISSUE).astype(np.float64)
     # Air says nothing about tissue: it was cut away, or is full of ghosts.
-    air = (picture.noisy - zero <= _AIR * (np.median(at) - zero)).all(axis=-1)
+    dark = picture.noisy - zero <= _AIR * (np.median(at) - zero)
+    air = np.logical_and.reduce(dark, axis=-1)
     if air.any() and not air.all():
         picture = picture.with_missing(air)
     levels = np.mean(find_model([picture]).level_at(at), axis=0)

@@ -10,10 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 from symsmooth.app import stack
+from symsmooth.app.job import DenoiseJob
 from symsmooth.app.job_warnings import Remedy
 from symsmooth.app.noise_kinds import NOISE_KINDS
 from symsmooth.app.noise_report import NoiseDescription
-from symsmooth.app.stack import DenoiseJob, denoise_stack
+from symsmooth.app.stack import denoise_stack
 from symsmooth.app.stages import plain_stage
 from symsmooth.core.image import Array
 from symsmooth.core.parallel import Progress, stop_when
