@@ -108,15 +108,12 @@ def denoise_in_pieces(
         return image.finish_plain(total)
 
     jobs = list(zip(grid.blocks, seeds, strict=True))
-    change: Array | None = None
+    changed = _Changed(pixels)
     n_bounded = n_specks = 0
     for (block, _), done in pool.side_by_side(work, jobs, "piece"):
-        if change is None:
-            change = np.zeros(pixels.shape, done.change.dtype)
-        block.add_to(change, done.change)
+        changed.add(block, done.change)
         n_bounded, n_specks = n_bounded + done.n_bounded, n_specks + done.specks_inside(block)
-    assert change is not None
-    return InPieces(image.finish(_changed(pixels, change)), survey, n_bounded, n_specks, find_std)
+    return InPieces(image.finish(changed.finish()), survey, n_bounded, n_specks, find_std)
 
 
 @dataclass(frozen=True)
@@ -153,10 +150,38 @@ def _denoise_piece(
     return _Done(change, speck, found.n_bounded, found.find_std)
 
 
-def _changed(pixels: Array, change: Array) -> Array:
-    """Return pixels plus their change, some rows at a time."""
-    result = np.empty(pixels.shape, pixels.dtype)
-    for at in range(0, len(pixels), _ROWS):
-        rows = slice(at, at + _ROWS)
-        result[rows] = add_change(pixels[rows], change[rows])
-    return result
+class _Changed:
+    """Pixels plus the changes of pieces, cross-faded.
+
+    Pieces come line by line.  Rows that no later one reaches are done, and their changes, which take four
+    times the memory of 8-bit pixels, are forgotten.
+    """
+
+    def __init__(self, pixels: Array) -> None:
+        self._pixels, self._result = pixels, np.empty(pixels.shape, pixels.dtype)
+        self._start, self._changes = 0, np.empty((0, *pixels.shape[1:]), np.float32)
+
+    def add(self, block: Block, change: Array) -> None:
+        """Add the change of a piece."""
+        rows, columns = block.outer
+        self._finish_until(rows.start)
+        missing = rows.stop - self._start - len(self._changes)
+        if missing > 0:
+            new = np.zeros((missing, *self._pixels.shape[1:]), change.dtype)
+            self._changes = np.concatenate([self._changes, new])
+        own = self._changes[rows.start - self._start : rows.stop - self._start, columns]
+        own += block.ramp[..., np.newaxis] * change
+
+    def finish(self) -> Array:
+        """Return all pixels."""
+        self._finish_until(len(self._pixels))
+        return self._result
+
+    def _finish_until(self, stop: int) -> None:
+        for at in range(self._start, stop, _ROWS):
+            rows = slice(at, min(at + _ROWS, stop))
+            changes = self._changes[rows.start - self._start : rows.stop - self._start]
+            self._result[rows] = add_change(self._pixels[rows], changes)
+        if stop > self._start:
+            self._changes = self._changes[stop - self._start :].copy()
+            self._start = stop
