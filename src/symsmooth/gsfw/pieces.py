@@ -21,7 +21,8 @@ from ..noise import Noise, resolve
 from ..noise.specks import Specks, without_specks
 from .removal import How, decide_for_pieces, remove_noise
 
-# Pixels of a piece without its halo, about: 90 MB of work in colour.  Smaller ones compute more halo.
+# Pixels of a piece without its halo, about.  Two at a time take half a gigabyte in colour; smaller
+# ones compute more halo, 22 % at this size.
 _PIECE_PIXELS = 1024 * 1024
 _ROWS = 256  # of the result that are made at a time
 SURVEY_TIME = 0.04  # of all, for the progress callback
