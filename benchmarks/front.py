@@ -7,7 +7,8 @@ For a set of pictures the plan of a preset is measured, then each plan that diff
 the preset, interleaved picture by picture.  Points that no other beats in both are the front (*).  With
 more rounds the walk goes on from the point that gains most: more dB at no more time, or less time at a
 loss of at most 0.01 dB.  Noise is given where it is white, else estimated once, so the filter alone is
-measured.  What was measured is kept in WORK/front.json, and is not measured twice.
+measured.  What was measured is kept in WORK/measured.json, and is not measured twice; with --out the points
+of the first round are kept for the pages, in front.json there.
 
 Sets: white-grey, white-colour (sigma 25), cameras (simulated), phones (SIDD), microscopes (FMD), series
 (DAVIS, sigma 20); small crops of the development halves.
@@ -34,6 +35,7 @@ import symsmooth
 from symsmooth.core.metrics import psnr
 from symsmooth.gsfw import presets, stages
 from symsmooth.gsfw.presets import Preset, Stage
+from symsmooth_repro.provenance import provenance
 
 sys.path.insert(0, str(Path(__file__).parent / "noise_fit"))
 DATA = Path(os.environ.get("SYMSMOOTH_IMAGES", "."))
@@ -234,8 +236,9 @@ def is_on_front(point: tuple[float, float], points: list[tuple[float, float]]) -
     )
 
 
-def walk(name: str, quality: str, rounds: int, store: Path) -> None:
-    """Measure the neighbours of a preset on a set, and go on from the best."""
+def walk(name: str, quality: str, rounds: int, store: Path) -> dict[str, Any]:
+    """Measure the neighbours of a preset on a set, and go on from the best; return the first round."""
+    first: dict[str, Any] = {}
     known = json.loads(store.read_text()) if store.exists() else {}
     cases, start = list(SETS[name]()), Change()
     run(cases[0], quality, ())  # what is loaded late is loaded now
@@ -251,13 +254,25 @@ def walk(name: str, quality: str, rounds: int, store: Path) -> None:
             f"\n{name}, {quality}, round {number + 1}, from {words(start)} ({len(cases)} pictures)"
         )
         every = list(points.values())
+        first = first or {
+            "set": name,
+            "quality": quality,
+            "pictures": len(cases),
+            "tried": len(points) - 1,
+            "front": [
+                {"gain": gain, "time": ratio, "change": words(change)}
+                for change, (gain, ratio) in sorted(points.items(), key=lambda item: item[1][1])
+                if is_on_front((gain, ratio), every) or not change
+            ],
+        }
         for change, (gain, ratio) in sorted(points.items(), key=lambda item: item[1][1]):
             mark = "*" if is_on_front((gain, ratio), every) else " "
             print(f"{mark} {gain:+.3f} dB  x {ratio:.2f}  {words(change)}")
         best = _best(points)
         if best == start:
-            return
+            break
         start = best
+    return first
 
 
 def _best(points: dict[Change, tuple[float, float]]) -> Change:
@@ -275,14 +290,23 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("work", type=Path)
-    parser.add_argument("--quality", default="fast", choices=tuple(presets.PRESETS))
+    parser.add_argument("--quality", default="fast")
+    parser.add_argument("--out", type=Path)
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--rounds", type=int, default=1)
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
-    for name in given.sets.split(","):
-        walk(name, given.quality, given.rounds, given.work / "front.json")
+    found = [
+        walk(name, quality, given.rounds, given.work / "measured.json")
+        for quality in given.quality.split(",")
+        for name in given.sets.split(",")
+    ]
+    if given.out is not None:
+        told = provenance("", 1, 0.0)
+        facts = {"date": told.date.split()[0], "symsmooth": f"{told.version}, commit {told.commit}"}
+        kept = json.dumps({"facts": facts, "side": SIDE, "rows": found}, indent=1)
+        (given.out / "front.json").write_text(kept + "\n")
 
 
 if __name__ == "__main__":

@@ -2,10 +2,11 @@
 
 Usage: python benchmarks/keep.py [--quiet] [--every N] [PLAN ...].
 
-Plans are those of ``plans.toml`` (pictures of SYMSMOOTH_IMAGES), and ``speed``, ``raw``, ``rician`` and
-``series``, which are scripts beside this one; without a name all but ``raw`` and ``series``, which take a
-quarter of an hour each and no times of the wall, are measured one after another.  With --quiet nothing
-else runs on this machine, and times are kept too; ``speed`` is left out without it.  A plan that was
+Plans are those of ``plans.toml`` (pictures of SYMSMOOTH_IMAGES), and ``speed``, ``large``, ``raw``,
+``rician``, ``series`` and ``front``, which are scripts beside this one; without a name all but ``raw``,
+``series`` and ``front``, which take a quarter of an hour each and no times of the wall, are measured one
+after another.  With --quiet nothing else runs on this machine, and times are kept too; ``speed`` and
+``large`` are left out without it.  A plan that was
 stopped goes on where it was.  With --every a plan takes every N-th picture only, as a trial.  At the end
 the pages are made again (``pages.py``).
 """
@@ -23,7 +24,7 @@ from pathlib import Path
 import stored
 
 HERE = Path(__file__).parent
-SCRIPTS = ("speed", "rician", "raw", "series")
+SCRIPTS = ("speed", "large", "rician", "raw", "series", "front")
 WORK = HERE.parent / "build" / "evidence"  # cells of measurements, shared by all plans
 
 
@@ -37,6 +38,8 @@ def scripts(quiet: bool = False) -> dict[str, list[str]]:
     out = ["--out", str(stored.FOLDER)]
     return {
         "speed": [str(HERE / "run.py"), *out],
+        "large": [str(HERE / "large.py"), *out],
+        "front": [str(HERE / "front.py"), str(WORK / "front"), "--quality", "fast,balanced", *out],
         "rician": [str(HERE / "rician.py"), *out, *["--quiet"] * quiet],
         "raw": [str(HERE / "raw.py"), *_images("kodak24"), *out],
         "series": [str(HERE / "series.py"), *out, *["--quiet"] * quiet],
@@ -53,7 +56,7 @@ def main() -> int:
     known = [*plans(), *SCRIPTS]
     if unknown := set(asked.plans) - set(known):
         parser.error(f"there is no plan {', '.join(sorted(unknown))}; use {', '.join(known)}")
-    names = asked.plans or [*plans(), *["speed"] * asked.quiet, "rician"]
+    names = asked.plans or [*plans(), *["speed", "large"] * asked.quiet, "rician"]
     for name in names:
         print(f"--- {name}", flush=True)
         if name in plans():

@@ -331,6 +331,71 @@ def speed() -> str:
     return f"{_when(kept)}\n\n" + markdown(head, rows)
 
 
+def large() -> str:
+    """Time and memory of whole photographs, from file to file."""
+    kept = load_json("large")
+    sizes = list(dict.fromkeys(row["megapixels"] for row in kept["rows"]))
+    by_method = {(row["method"], row["megapixels"]): row for row in kept["rows"]}
+    head = ["program", *[_size(size) for size in sizes]]
+    rows = []
+    for method in dict.fromkeys(row["method"] for row in kept["rows"]):
+        found = [by_method.get((method, size)) for size in sizes]
+        cells = ["" if row is None else _time_and_memory(row) for row in found]
+        preset = method.removeprefix("symsmooth ")
+        ours = f"**symsmooth, {preset}**{NOTES.get(preset, '')}"
+        rows.append([ours if preset != method else name_of(method), *cells])
+    facts = kept["facts"]
+    return (
+        "A photograph in colour as JPEG, from file to file, start of the program included, noise not given "
+        f"(to the others its level is), {facts['threads']} threads: seconds and peak memory of the "
+        f"process, {_told(kept)}, {facts['versions']}.\n\n" + markdown(head, rows)
+    )
+
+
+def large_sentence() -> str:
+    """One sentence: how long a large photograph takes."""
+    kept = load_json("large")
+    largest = max(row["megapixels"] for row in kept["rows"])
+    own = [row for row in kept["rows"] if row["megapixels"] == largest]
+    said = [
+        f"`{row['method'].removeprefix('symsmooth ')}` {row['seconds']:.0f} s"
+        for row in own
+        if row["method"].startswith("symsmooth")
+    ]
+    peak = max(row["peak_gigabytes"] for row in own if row["method"].startswith("symsmooth"))
+    return (
+        f"A photograph of {largest:g} megapixels, JPEG to JPEG on {kept['facts']['threads']} threads, takes"
+        f" {', '.join(said)}, and {peak:.1f} GB of memory.\n"
+    )
+
+
+def _size(megapixels: float) -> str:
+    return "512 x 512" if megapixels < 1 else f"{megapixels:g} megapixels"
+
+
+def _time_and_memory(row: dict[str, Any]) -> str:
+    return f"{row['seconds']:.1f} s, {row['peak_gigabytes']:.2f} GB"
+
+
+def front() -> str:
+    """Return the front of time against PSNR around the presets."""
+    kept = load_json("front")
+    rows = []
+    for row in kept["rows"]:
+        cells = [
+            f"{point['change']} ({point['gain']:+.3f} dB, x {point['time']:.2f})"
+            for point in row["front"]
+        ]
+        name = f"{row['set']} ({row['pictures']})"
+        rows.append([name, row["quality"], str(row["tried"]), "; ".join(cells)])
+    head = ["pictures", "preset", "changes tried", "the front, from quick to slow"]
+    return (
+        f"Measured {_told(kept)}, `python benchmarks/front.py`: middles of {kept['side']} x {kept['side']} "
+        "pixels, each number of a plan moved by a step; change of PSNR, and CPU time over the preset's.\n\n"
+        + markdown(head, rows)
+    )
+
+
 def ratios() -> str:
     """One sentence: how long the presets take beside bm3d."""
     kept = load_json("speed")
@@ -549,6 +614,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "kodak24-bm3d": development("kodak24-bm3d"),
     "gains": gains,
     "speed": speed,
+    "large": large,
+    "large-sentence": large_sentence,
+    "front": front,
     "ratios": ratios,
     "presets": presets,
     "paper": paper,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import symsmooth
 from symsmooth import cli
 from symsmooth.app.compare import CompareJob, MethodChoice, compare
 from symsmooth.app.job import DenoiseJob
-from symsmooth.app.stack import Pieces, denoise_stack, find_noise
+from symsmooth.app.stack import NONE, Pieces, denoise_stack, find_noise, own_channels
 from symsmooth.io import ImageFile, read_image, write_image
 from symsmooth.io.stacks import cut
 from symsmooth.methods import METHODS
@@ -188,3 +189,17 @@ def test_a_series_is_compared_with_its_frames_one_by_one(run: Any) -> None:
     assert refused.exit_code == 1
     assert "has no axis of time" in refused.stderr
     assert "(--time)" in refused.stderr
+
+
+def test_which_channels_are_there_is_asked_without_opening_the_picture() -> None:
+    """In floats a large one would be four times as large."""
+    colours = np.random.default_rng(0).integers(0, 256, (1200, 1200, 3)).astype(np.uint8)
+    tracemalloc.start()
+    assert own_channels(colours, -1) == own_channels(colours[:8, :8], -1)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < colours.nbytes
+    grey = np.repeat(colours[..., :1], 3, axis=-1)
+    assert own_channels(grey, -1) != own_channels(colours, -1)
+    assert own_channels(np.zeros((8, 8, 3), np.uint8), -1) == NONE
+    assert own_channels(np.full((8, 8), np.nan), None) == NONE

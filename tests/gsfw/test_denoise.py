@@ -87,3 +87,22 @@ def test_a_result_keeps_no_more_than_its_deviations_need(noise) -> None:
     std = found.std
     assert bytes_kept(found) <= 2.1 * own
     assert found.std is std
+
+
+def test_noise_is_found_on_one_thread_of_the_blas(monkeypatch) -> None:
+    """Its threads would only wait for each other, and sums would depend on how many there are."""
+    from threadpoolctl import threadpool_info
+
+    from symsmooth.gsfw import denoise as module
+
+    seen = []
+    find = module.resolve
+
+    def resolve(*given: Any) -> Any:
+        seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return find(*given)
+
+    monkeypatch.setattr(module, "resolve", resolve)
+    fit_denoise(np.random.default_rng(0).normal(0.0, 1.0, (32, 32)))
+    assert seen
+    assert set(seen) == {1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -269,3 +270,14 @@ def test_other_pictures_stay_what_they_are(picture: str) -> None:
     }[picture]
     image = ImageFile(pixels, 2, None, "PNG")
     assert unpainted(image) is image
+
+
+def test_a_photograph_is_told_from_a_painted_picture_by_a_sample() -> None:
+    """A large one is not copied for that."""
+    colours = np.random.default_rng(0).integers(0, 256, (1500, 1500, 3)).astype(np.uint8)
+    photograph = ImageFile(colours, 2, None, "PNG")
+    tracemalloc.start()
+    assert unpainted(photograph) is photograph
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < colours.nbytes / 2

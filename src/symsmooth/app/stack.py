@@ -180,14 +180,18 @@ def own_channels(pixels: Any, channel_axis: int | None) -> str:
     """Say which channels of a picture or volume hold something of their own."""
     import numpy as np
 
-    from ..core.image import open_image
+    from ..core.channels import count_channels
 
-    axis = channel_axis
-    last = pixels[..., np.newaxis] if axis is None else np.moveaxis(pixels, axis, -1)
-    known = last[np.isfinite(last).all(axis=-1)]
-    if not known.size or (known == known[0]).all():
+    last = (
+        pixels[..., np.newaxis] if channel_axis is None else np.moveaxis(pixels, channel_axis, -1)
+    )
+    missing = None
+    if last.dtype.kind == "f" and not (finite := np.isfinite(last).all(axis=-1)).all():
+        missing = ~finite
+    known = last if missing is None else last[~missing]
+    if not known.size or all((part == known[(0,) * (known.ndim - 1)]).all() for part in known):
         return NONE
-    counted = None if axis is None else open_image(pixels, axis).counted
+    counted = None if channel_axis is None else count_channels(last, missing)
     return _ALL if counted is None else str(counted.own)
 
 
@@ -540,7 +544,9 @@ def squared_change(before: Any, after: Any) -> float:
     with np.errstate(invalid="ignore"):  # infinite pixels stay what they are
         for old, new in zip(before, after, strict=True):
             change = np.subtract(new, old, dtype=np.float64)
-            total += float(np.square(np.nan_to_num(change, posinf=0.0, neginf=0.0)).sum())
+            if not np.isfinite(square := float(np.square(change).sum())):
+                square = float(np.square(np.nan_to_num(change, posinf=0.0, neginf=0.0)).sum())
+            total += square
     return total
 
 

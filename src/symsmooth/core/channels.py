@@ -210,7 +210,7 @@ def _follow(flat: Array, sample: Array, c: int, own: list[int]) -> tuple[int, fl
             continue
         x, y = sample[:, other], sample[:, c]
         centred = x - x.mean()
-        a = float(centred @ y / max(centred @ centred, 1e-30))
+        a = float((centred * y).sum() / max((centred**2).sum(), 1e-30))
         b = float(y.mean() - a * x.mean())
         within = _ROUNDED * (1 + abs(a))  # both are rounded to whole numbers
         if (np.abs(a * x + b - y) <= within).all():

@@ -24,15 +24,30 @@ def halve(image: Float) -> Float:
 
 def double(image: Float, spatial: tuple[int, ...]) -> Float:
     """Interpolate (*half, channels) linearly to ``spatial``; pixels lie a quarter beside the centres."""
-    for axis, size in enumerate(spatial):
-        coarse = np.moveaxis(image, axis, 0)
-        before = np.concatenate([coarse[:1], coarse[:-1]])
-        after = np.concatenate([coarse[1:], coarse[-1:]])
-        fine = np.empty((2 * len(coarse), *coarse.shape[1:]), np.float32)
-        fine[0::2] = np.float32(0.75) * coarse + np.float32(0.25) * before
-        fine[1::2] = np.float32(0.75) * coarse + np.float32(0.25) * after
-        image = np.moveaxis(fine[:size], 0, axis)
-    return np.ascontiguousarray(image)
+    for axis in reversed(
+        range(len(spatial))
+    ):  # the last axis takes longest, so it has fewest pixels
+        image = np.ascontiguousarray(_double_along(image, axis)[_along(axis, 0, spatial[axis])])
+    return image
+
+
+def _double_along(image: Float, axis: int) -> Float:
+    """Interpolate along one axis to twice as many pixels."""
+    n = image.shape[axis]
+    fine = np.empty((*image.shape[:axis], 2 * n, *image.shape[axis + 1 :]), np.float32)
+    near, far = np.float32(0.75) * image, np.float32(0.25) * image
+    first, last = _along(axis, 0, 1), _along(axis, n - 1, n)
+    all_but_first, all_but_last = _along(axis, 1, n), _along(axis, 0, n - 1)
+    np.add(near[first], far[first], out=fine[_along(axis, 0, 1)])
+    np.add(near[all_but_first], far[all_but_last], out=fine[_along(axis, 2, 2 * n, 2)])
+    np.add(near[all_but_last], far[all_but_first], out=fine[_along(axis, 1, 2 * n - 1, 2)])
+    np.add(near[last], far[last], out=fine[_along(axis, 2 * n - 1, 2 * n)])
+    return fine
+
+
+def _along(axis: int, start: int, stop: int, step: int = 1) -> tuple[slice, ...]:
+    """Return an index that takes some of an axis, and all of those before it."""
+    return (*[slice(None)] * axis, slice(start, stop, step))
 
 
 def replace_coarse(image: Float, coarse: Float, weight: float) -> Float:

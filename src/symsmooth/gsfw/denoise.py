@@ -119,11 +119,12 @@ def fit_denoise(
                 survey = survey_picture(given, sigma, noise, how, specks, channels, pool)
             if survey is not None:
                 return _fit_large(given, survey, how, specks, make_rng(rng), pool)
-    opened = given.open(channels)
-    picture = without_specks(opened, specks)
-    picture = replace(picture, channels=picture.groups)  # once: it holds for pixels as they came
-    found_noise = resolve(picture, sigma, noise)
     with Pool(workers, progress) as pool:
+        opened = given.open(channels)
+        picture = without_specks(opened, specks)
+        # Asked once: it holds for pixels as they came.
+        picture = replace(picture, channels=picture.groups)
+        found_noise = resolve(picture, sigma, noise)
         found = remove_noise(picture, found_noise, how, make_rng(rng), pool)
     return DenoiseResult(
         picture.restore(found.image), found_noise, found.bias.tone, found.n_bounded, picture.groups,

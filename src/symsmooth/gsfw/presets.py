@@ -178,10 +178,8 @@ _COARSE_FINAL = Ramp(30.0, 100.0, rise=0.5)
 # fewer for each patch.  White noise of 10, 25, 50: -.03 dB (fast), -.01 (balanced, best) for a third of the
 # time; coarse noise: nothing.
 _COLOUR_PATCH = 7  # at most
-_COLOUR_MORE_PIXELS, _COLOUR_CLUSTERS = (
-    20,
-    0.7,
-)  # added to those of a cluster; of the clusters of a patch
+_COLOUR_MORE_PIXELS = 20  # of a cluster
+_COLOUR_CLUSTERS = 0.7  # of those that a patch belongs to
 
 # Frames of a series are aligned before (motion.py), so that what is alike is near: 2 and 1.5 take 12 % more
 # time for -.003 dB.
@@ -189,7 +187,7 @@ _SERIES_PILOT_REACH, _SERIES_FINAL_REACH = 1.5, 1.0
 _SERIES_CLUSTERS = 3  # of a patch; 4: 8 % more time for +.001 dB
 
 _COARSE_SHARE = (
-    0.5  # from which on noise is coarse: half of the energy is missing at high frequencies
+    0.5  # from which on noise is coarse: half of the energy at high frequencies is missing
 )
 
 # Where a picture repeats itself, by the share of its patches that occur again (below 0.15 in

@@ -66,11 +66,11 @@ def unpainted(image: ImageFile) -> ImageFile:
     if axis is None or pixels.dtype != np.uint8 or pixels.shape[axis] != 3 or pixels.ndim != 3:
         return image
     last = np.moveaxis(pixels, axis, -1)
-    flat = last.reshape(-1, 3).astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)
-    sample = np.unique(flat[:: max(1, flat.size // _SAMPLE)])
+    flat = last.reshape(-1, 3)
+    sample = np.unique(_codes(flat[:: max(1, len(flat) // _SAMPLE)]))
     if sample.size > _MAX_COLOURS or sample.size < _MIN_COLOURS:
         return image
-    codes, numbers = np.unique(flat, return_inverse=True)
+    codes, numbers = np.unique(_codes(flat), return_inverse=True)
     if codes.size > _MAX_COLOURS:
         return image
     colours = (codes[:, np.newaxis] >> np.array([16, 8, 0], np.uint32) & 255).astype(np.uint8)
@@ -85,6 +85,11 @@ def unpainted(image: ImageFile) -> ImageFile:
         return image
     details = replace(image.details, ramp=ramp, painted=axis)
     return replace(image, pixels=grey, channel_axis=None, axes="", details=details)
+
+
+def _codes(colours: Array) -> Array:
+    """Return a number for each colour (n, 3) of 8 bits."""
+    return colours.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)
 
 
 def painted(image: ImageFile) -> ImageFile:

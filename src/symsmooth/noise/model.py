@@ -28,6 +28,7 @@ _SMALLEST_UNIT = 1e-140  # of a picture: squares of much smaller ones are 0
 _LEAST_ENERGY = 1e-4  # of the mean: what is less cannot be divided by
 _CALLED_COARSE, _CALLED_GROWING = 0.3, 1.5  # share, times from dark to bright: in words only
 _DARK_MIDDLE_BRIGHT = [0.02, 0.5, 0.98]  # quantiles of the pixels
+_ASKED = 1 << 20  # pixels, about, that tell what is dark and bright in a picture
 _WORDS = {
     "gaussian": "white",
     "poisson-gaussian": "photon (Poisson)",
@@ -352,7 +353,10 @@ class NoiseModel:
 
     def words(self, pixels: Array) -> Words:
         """Say in plain words what it is; ``pixels`` are those of the image, or a sample of them."""
-        finite = pixels[np.isfinite(pixels)]
+        # One more than a multiple of six: of two, three or six channels each has its turn.
+        every = pixels.size // _ASKED // 6 * 6 + 1
+        some = pixels.reshape(-1)[::every]
+        finite = some[np.isfinite(some)]
         asked = np.quantile(finite, _DARK_MIDDLE_BRIGHT) if finite.size else np.zeros(3)
         levels = np.array(self.level.at(asked))  # (channels, 3)
         level = float(np.sqrt(np.mean(levels[:, 1] ** 2)))

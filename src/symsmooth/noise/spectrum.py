@@ -43,10 +43,14 @@ def _filter_plane(plane: Float, energies: Array, inverse: bool) -> Float:
 
     The spectrum is even, so a cosine transform of the mirrored picture is exact and has no seam.
     """
-    root = np.sqrt(power(energies, plane.shape))
+    root = power(energies, plane.shape)
+    np.sqrt(root, out=root)
     spectrum = scipy.fft.dctn(plane, type=2, norm="ortho")
-    spectrum = spectrum / root if inverse else spectrum * root
-    return scipy.fft.idctn(spectrum, type=2, norm="ortho")
+    if inverse:
+        spectrum /= root
+    else:
+        spectrum *= root
+    return scipy.fft.idctn(spectrum, type=2, norm="ortho", overwrite_x=True)
 
 
 def power(energies: Array, shape: tuple[int, ...]) -> Float:
@@ -64,8 +68,8 @@ def power(energies: Array, shape: tuple[int, ...]) -> Float:
     waves = [
         twice * np.cos(np.pi * np.outer(np.arange(size), np.arange(SIDE)) / size) for size in shape
     ]
-    found = waves[0] @ covariance @ waves[1].T
-    return np.maximum(found, _FLOOR * energies.mean()).astype(np.float32)
+    found = (waves[0] @ covariance).astype(np.float32) @ waves[1].T.astype(np.float32)
+    return np.maximum(found, np.float32(_FLOOR * energies.mean()), out=found)
 
 
 def coarse_shares(energies: Array) -> Array:

@@ -33,6 +33,8 @@ _SKEWED = (
 _MOST = 0.4  # standard deviation in the table, as a share of white
 _LEAST = 0.01  # the same, below which skewness is weighed less
 _MEANS, _LEVELS = 129, 81  # size of the table
+# The correction's table is interpolated once, so many times finer: then the nearest entry does for a pixel.
+_FINER = 8
 _ROWS = 256  # looked up at a time
 
 
@@ -70,8 +72,8 @@ def tone_share(noisy: Float, denoised: Float, level: Float) -> float:
     found = expected = 0.0
     for before, after, own_level in _strips(noisy, denoised, level):
         own = _nearest(third, after, own_level)
-        weight = own / np.maximum(own_level, _LEAST) ** 6 * _can_be_shown(after, own_level)
-        found += float((weight * (before - after) ** 3).sum(dtype=np.float64))
+        weight = own / _cube(np.maximum(own_level, _LEAST)) ** 2 * _can_be_shown(after, own_level)
+        found += float((weight * _cube(before - after)).sum(dtype=np.float64))
         expected += float((weight * own).sum(dtype=np.float64))
     skew = found / max(expected, 1e-12)
     return float(np.clip((skew - _SKEWED[0]) / (_SKEWED[1] - _SKEWED[0]), 0.0, 1.0))
@@ -82,11 +84,16 @@ def correct_tone(denoised: Float, level: Float, share: float) -> Float:
     correction, _ = _tables()
     result = np.empty(denoised.shape, denoised.dtype)
     for after, own_level, corrected in _strips(denoised, level, result):
-        added = np.float32(share) * _look_up(correction, after, own_level)
+        added = np.float32(share) * _nearest(correction, after, own_level)
         added *= _can_be_shown(after, own_level)
         low, high = np.minimum(after, 0.0), np.maximum(after, 1.0)  # none goes beyond an end
         corrected[...] = np.clip(after + added, low, high)
     return result
+
+
+def _cube(values: Float) -> Float:
+    """Return the third powers: NumPy's own are ten times as slow."""
+    return values * values * values
 
 
 def _can_be_shown(pixels: Float, level: Float) -> Array:
@@ -101,27 +108,19 @@ def _strips(*pictures: Float) -> Iterator[list[Float]]:
         yield [each[at : at + _ROWS] for each in lines]
 
 
-def _look_up(table: Float, mean: Float, level: Float) -> Float:
-    """Interpolate a table of (mean, standard deviation) linearly."""
-    return scipy.ndimage.map_coordinates(table, _places(mean, level), order=1, mode="nearest")
-
-
 def _nearest(table: Float, mean: Float, level: Float) -> Float:
     """Return what a table of (mean, standard deviation) has nearest."""
-    row, column = (np.rint(place).astype(np.intp) for place in _places(mean, level))
-    return table.ravel().take(row * _LEVELS + column)
-
-
-def _places(mean: Float, level: Float) -> list[Float]:
-    return [
-        np.clip(mean, 0.0, 1.0) * np.float32(_MEANS - 1),
-        np.minimum(level, _MOST) * np.float32((_LEVELS - 1) / _MOST),
-    ]
+    n_means, n_levels = table.shape
+    row = np.rint(np.clip(mean, 0.0, 1.0) * np.float32(n_means - 1)).astype(np.int32)
+    column = np.rint(np.minimum(level, _MOST) * np.float32((n_levels - 1) / _MOST)).astype(np.int32)
+    row *= np.int32(n_levels)
+    row += column
+    return table.ravel().take(row)
 
 
 @functools.cache
 def _tables() -> tuple[Float, Float]:
-    """Return tables over (mean, standard deviation) of noisy pixels: the correction, the third moment."""
+    """Return tables over (mean, standard deviation) of noisy pixels: correction and third moment."""
     nodes = np.linspace(-5, 5, 101)
     weights = np.exp(-(nodes**2) / 2)
     weights /= weights.sum()
@@ -146,7 +145,10 @@ def _tables() -> tuple[Float, Float]:
     (before,) = _on_grid(points, inside, curve(x) - mean)
     after, skewed = _on_grid(points, everything, curve(_average(clipped, weights)) - mean, third)
     correction = _BEFORE_CLIPPING * before + (1 - _BEFORE_CLIPPING) * after
-    return correction.astype(np.float32), skewed.astype(np.float32)
+    finely = [np.linspace(0, n - 1, (n - 1) * _FINER + 1) for n in correction.shape]
+    places = np.meshgrid(*finely, indexing="ij")
+    finer = scipy.ndimage.map_coordinates(correction, places, order=1)
+    return finer.astype(np.float32), skewed.astype(np.float32)
 
 
 def _average(values: Array, weights: Array) -> Array:
