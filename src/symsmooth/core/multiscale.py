@@ -16,17 +16,15 @@ def halve(image: Float) -> Float:
     for axis in range(image.ndim - 1):
         if image.shape[axis] % 2:
             image = np.concatenate([image, image.take([-1], axis)], axis)
-        even = image.take(range(0, image.shape[axis], 2), axis)
-        even += image.take(range(1, image.shape[axis], 2), axis)
-        image = even * np.float32(0.5)
+        image = image[_along(axis, 0, None, 2)] + image[_along(axis, 1, None, 2)]
+        image *= np.float32(0.5)
     return image
 
 
 def double(image: Float, spatial: tuple[int, ...]) -> Float:
     """Interpolate (*half, channels) linearly to ``spatial``; pixels lie a quarter beside the centres."""
-    for axis in reversed(
-        range(len(spatial))
-    ):  # the last axis takes longest, so it has fewest pixels
+    # The last axis takes longest, so it comes first, while there are fewest pixels.
+    for axis in reversed(range(len(spatial))):
         image = np.ascontiguousarray(_double_along(image, axis)[_along(axis, 0, spatial[axis])])
     return image
 
@@ -45,7 +43,7 @@ def _double_along(image: Float, axis: int) -> Float:
     return fine
 
 
-def _along(axis: int, start: int, stop: int, step: int = 1) -> tuple[slice, ...]:
+def _along(axis: int, start: int, stop: int | None, step: int = 1) -> tuple[slice, ...]:
     """Return an index that takes some of an axis, and all of those before it."""
     return (*[slice(None)] * axis, slice(start, stop, step))
 

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.blocks import BLOCK_PIXELS, Block, cut_evenly, default_halo, sample_of
+from ..core.blocks import BLOCK_PIXELS, Block, cut_evenly, sample_of
 from ..core.channels import Channels, Groups
 from ..core.image import Array, Float, Input, Picture, Piece, add_change, check_image
 from ..core.parallel import Pool
 from ..noise import Noise, resolve
 from ..noise.specks import Specks, without_specks
+from .presets import PRESETS
 from .removal import How, decide_for_pieces, remove_noise
 
 # Pixels of a piece without its halo, about.  Two at a time take half a gigabyte in colour; smaller
@@ -92,7 +93,8 @@ def denoise_in_pieces(
     """Denoise a large picture that was surveyed."""
     pixels = image.pixels
     # Whitening is a Fourier transform; of other lengths it takes up to four times as long.
-    grid = replace(cut_evenly(pixels.shape[:2], default_halo(2), _PIECE_PIXELS), fast=True)
+    halo = PRESETS[how.quality].halo
+    grid = replace(cut_evenly(pixels.shape[:2], halo, _PIECE_PIXELS), fast=True)
     seeds = [own.bit_generator.seed_seq for own in rng.spawn(len(grid.blocks))]
 
     def work(numbered: tuple[Block, Any], own_pool: Pool) -> _Done:

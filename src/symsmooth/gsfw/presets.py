@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..noise import grey_levels
 
@@ -34,6 +34,7 @@ class Stage:
     feedback: float = 1.0  # of a pilot: the share of the noise that it is given again
     strength: float = 3.0  # of the Wiener filter: what the pilot's covariance is multiplied with
     n_frames: int = 0  # that a patch of a series has; 0: patches are squares, or cubes of a volume
+    by_luminance: bool = False  # clusters are those of the first channel's patches alone
 
     def extent(self, n_dims: int) -> tuple[int, ...]:
         """Return the extent of a patch along each spatial axis."""
@@ -55,6 +56,14 @@ class Preset:
     smooth_gradients: bool = False
     coarse: float = 0.0
     coarse_final: float = 0.0
+
+    @property
+    def halo(self) -> int:
+        """Pixels that a piece of a picture is denoised with, on each side.
+
+        Clusters of a preview reach 2 h_s and a patch; those of a pilot and a final stage add up.
+        """
+        return 24 if self.final is None else 48
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -181,6 +190,12 @@ _COLOUR_PATCH = 7  # at most
 _COLOUR_MORE_PIXELS = 20  # of a cluster
 _COLOUR_CLUSTERS = 0.7  # of those that a patch belongs to
 
+# A preview of colours: one cluster a patch, by luminance.  White noise of 8 and 25: -.13 and -.17 dB,
+# cameras -.04, phones -.13 dB, for two thirds of the time.
+_COLOUR_PREVIEW: Mapping[str, Any] = MappingProxyType(
+    {"by_luminance": True, "max_clusters": 1, "pixels_per_cluster": 160}
+)
+
 # Frames of a series are aligned before (motion.py), so that what is alike is near: 2 and 1.5 take 12 % more
 # time for -.003 dB.
 _SERIES_PILOT_REACH, _SERIES_FINAL_REACH = 1.5, 1.0
@@ -214,7 +229,9 @@ def adapt(
         return _fit_to_series(preset, noise)
     fitted = _fit_to_volume if n_dims == 3 else _fit_to_picture
     pilots, final = fitted(preset, noise)
-    if n_dims == 2 and final is not None and n_channels > 1:
+    if n_dims == 2 and final is None and n_channels > 1:
+        pilots = tuple(replace(pilot, **_COLOUR_PREVIEW) for pilot in pilots)
+    elif n_dims == 2 and final is not None and n_channels > 1:
         pilots = tuple(
             replace(pilot, max_clusters=round(_COLOUR_CLUSTERS * pilot.max_clusters))
             for pilot in pilots

@@ -299,7 +299,8 @@ def _run_stage(
     The guide is the pilot if there is one; without it clusters answer by spectral shrinkage.
     """
     guide = observation.pixels if pilot is None else pilot
-    fit, members = _cluster(guide, observation, stage, rng, pool)
+    shown = np.ascontiguousarray(guide[..., :1]) if stage.by_luminance else guide
+    fit, members = _cluster(shown, observation, stage, rng, pool)
     image, variance = np.empty_like(observation.pixels), np.empty_like(observation.pixels)
     n_channels = image.shape[-1]
     pool.expect(n_channels)
