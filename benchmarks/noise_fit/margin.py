@@ -1,10 +1,10 @@
 """Fit how much more than the noise found the denoiser is told, and how sure that is: by its regret.
 
 Pictures are denoised (``fast``) with several margins, and with the true noise.  Margins of
-grey pictures, of luminance and of colours are 2^(c (a + b s + d t)), c how far noise is coarse (white:
-as it was found), s the deviation that the network says itself, t how far texture lies above the noise;
-a, b and d are chosen for the least mean regret.  Confidence is the probability that the result lies
-within half a decibel of that with the true noise: logistic in log2 s.
+grey pictures, of luminance and of colours are 2^(c (a + b log2 s + d t + e u)), c how far noise is coarse
+(white: as it was found), s the deviation that the network says itself, t how far texture lies above the
+noise, u how much stronger colours are; a, b, d and e are chosen for the least mean regret.  Confidence is
+the probability that the result lies within half a decibel of that with the true noise: logistic in log2 s.
 """
 
 from __future__ import annotations
@@ -32,10 +32,7 @@ MARGINS = np.array([0.6, 0.8, 1.0, 1.25, 1.6, 2.2])
 SIZE = 160
 CLOSE = 0.5  # decibels
 TRULY_KNOWN = 0.03  # deviation of log2 of the level that is measured on the noise itself
-REAL_WEIGHT, CAMERA_WEIGHT = (
-    5.0,
-    2.0,
-)  # of pictures that our simulator did not make, of which there are few
+REAL_WEIGHT, CAMERA_WEIGHT = 5.0, 2.0  # of pictures that are not from our simulator, and few
 DOES_NOT_COUNT = 1.0, 0.03  # grey levels squared, share of the noise: errors below are not seen
 
 
@@ -161,7 +158,7 @@ def fit_numbers(rows: list) -> dict[str, np.ndarray]:
     coarse = np.array([row[1] for row in rows])
     known, level = (np.array([row[i] for row in rows]) for i in (2, 3))
     said = known[:, 0]
-    x = np.column_stack([np.ones(len(known)), known])
+    x = np.column_stack([np.ones(len(known)), np.log2(said), known[:, 1:]])
     errors, channels = np.array([row[4] for row in rows]), np.array([row[5] for row in rows])
     logs = np.log(errors[:, : len(MARGINS)] + 1e-4)
     splines = scipy.interpolate.CubicSpline(np.log2(MARGINS), logs, axis=1)
@@ -182,7 +179,7 @@ def fit_numbers(rows: list) -> dict[str, np.ndarray]:
     def told(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         grey, luma, chroma = numbers.reshape(3, 4)
         first = np.where(channels == 1, x @ grey, x @ luma)
-        return coarse[:, 0] * first, coarse[:, 1:].mean(axis=1) * (x @ chroma)
+        return coarse.max(axis=1) * first, coarse.max(axis=1) * (x @ chroma)
 
     def loss(numbers: np.ndarray) -> float:
         mean = np.average(regret(*told(numbers)), weights=weight)
@@ -190,9 +187,7 @@ def fit_numbers(rows: list) -> dict[str, np.ndarray]:
 
     weight = np.array([_weight(row[0]) for row in rows])
     start = np.array([[0.1, 0.0, 0.0, 0.0], [0.2, 0.0, 0.0, 0.0], [0.3, 0.0, 0.0, 0.0]]).ravel()
-    numbers = scipy.optimize.minimize(
-        loss, start, method="Nelder-Mead", options={"maxiter": 6000, "maxfev": 6000}
-    ).x
+    numbers = scipy.optimize.minimize(loss, start, method="Powell").x
     zero = np.zeros(len(rows))
     print(
         f"regret: fitted {regret(*told(numbers)).mean():.3f}, margin 1 {regret(zero, zero).mean():.3f}",

@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--hard", type=int, default=12, help="shards of pictures that fail most")
     parser.add_argument("--steps", type=int, default=40_000, help="of the training")
     parser.add_argument(
-        "--pictures", type=int, default=400, help="that are denoised to fit the margin"
+        "--pictures", type=int, default=900, help="that are denoised to fit the margin"
     )
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()

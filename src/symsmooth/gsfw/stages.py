@@ -20,7 +20,7 @@ from ..core.channels import Groups, mix
 from ..core.image import Float
 from ..core.multiscale import replace_coarse
 from ..core.parallel import Pool
-from ..core.patches import whiten_inside
+from ..core.patches import Features, whiten_inside
 from ..mixture.em import GaussianMixture, MixtureFit, fit_mixture, initial_mixture
 from ..mixture.members import Members, assign_patches
 from ..noise.level import FINEST
@@ -300,7 +300,10 @@ def _run_stage(
     """
     guide = observation.pixels if pilot is None else pilot
     shown = np.ascontiguousarray(guide[..., :1]) if stage.by_luminance else guide
-    fit, members = _cluster(shown, observation, stage, rng, pool)
+    extent = stage.extent(guide.ndim - 1)
+    features = whiten_inside(shown, extent, stage.h_s, stage.h_r * observation.sigma)
+    weight = observation.patch_weights(extent)
+    fit, members = cluster_patches(features, stage, rng, pool, weight)
     image, variance = np.empty_like(observation.pixels), np.empty_like(observation.pixels)
     n_channels = image.shape[-1]
     pool.expect(n_channels)
@@ -319,13 +322,14 @@ def _run_stage(
     return image, variance, fit.mixture
 
 
-def _cluster(
-    guide: Float, observation: Observation, stage: Stage, rng: np.random.Generator, pool: Pool
+def cluster_patches(
+    features: Features,
+    stage: Stage,
+    rng: np.random.Generator,
+    pool: Pool,
+    weight: Float | None = None,
 ) -> tuple[MixtureFit, Members]:
-    """Learn the stage's mixture of the guide's patches, and which of them belong to each cluster."""
-    extent = stage.extent(guide.ndim - 1)
-    features = whiten_inside(guide, extent, stage.h_s, stage.h_r * observation.sigma)
-    weight = observation.patch_weights(extent)
+    """Learn a stage's mixture of patches, and which of them belong to each cluster."""
     n_clusters = max(1, round(features.n_pixels / stage.pixels_per_cluster))
     with pool.part(_CLUSTERS_TIME, n_maps=stage.iterations):
         fit = fit_mixture(

@@ -287,7 +287,8 @@ def _margin(coarse: Array, nodes: Nodes) -> Array | None:
     if fitted is None:
         return None
     numbers = fitted[[0] if len(coarse) == 1 else [1, 2, 2]]  # of grey; of luminance and colours
-    return 2.0 ** (coarse * (numbers @ [1.0, nodes.said, nodes.texture, nodes.colour]))
+    shown = [1.0, np.log2(nodes.said), nodes.texture, nodes.colour]
+    return 2.0 ** (coarse.max() * (numbers @ shown))
 
 
 def confidence(nodes: Nodes) -> float:

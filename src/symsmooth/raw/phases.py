@@ -17,13 +17,12 @@ from ..core.parallel import Pool
 from ..core.patches import whiten_inside
 from ..gsfw.estimators import spectral, wiener
 from ..gsfw.presets import PRESETS, Preset, Quality, Stage, adapt
-from ..mixture.em import fit_mixture, initial_mixture
-from ..mixture.members import Members, assign_patches
+from ..gsfw.stages import cluster_patches
+from ..mixture.members import Members
 from ..noise import contrast
 
 _SIDES = (4, 4, 8)  # pixels of the patches of pilots and final: even, to hold whole cells
-# Shares of the time, for the progress callback: clusters with their members, and of that the clusters.
-_MEMBERS_TIME, _CLUSTERS_TIME = 0.5, 0.4
+_MEMBERS_TIME = 0.5  # of the time, for the progress callback: clusters with their members
 _MARGIN = 8  # pixels that are mirrored around a block, even: the pattern goes on
 
 
@@ -73,17 +72,7 @@ def _members(
     for y, x in pool.parts(np.ndindex(2, 2)):
         planes = _planes(guide[y:, x:])
         features = whiten_inside(planes, side // 2, stage.h_s / 2, stage.h_r * sigma)
-        n_clusters = max(1, round(features.n_pixels / stage.pixels_per_cluster))
-        with pool.part(_CLUSTERS_TIME, n_maps=stage.iterations):
-            fit = fit_mixture(
-                features, initial_mixture(features, n_clusters, rng), pool,
-                max_iter=stage.iterations, tol=-np.inf, subsample=stage.subsample,
-                reach=stage.reach,
-            )  # fmt: skip
-        own = assign_patches(
-            features, fit.mixture, fit.near, pool,
-            max_clusters=stage.max_clusters, temperature=stage.temperature,
-        )  # fmt: skip
+        _, own = cluster_patches(features, stage, rng, pool)
         row, column = np.divmod(own.corners, planes.shape[1])
         corners.append(((2 * row + y) * width + 2 * column + x).astype(np.int32))
         shares.append(own.shares)
