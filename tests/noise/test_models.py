@@ -337,3 +337,21 @@ def test_clean_pictures_and_jpegs_stay_clean(quality) -> None:
         kept.append(psnr(denoise(clean, quality="preview"), clean, 255))
     assert np.mean(kept) > 46
     assert min(kept) > 38
+
+
+@pytest.mark.parametrize(("read", "gain"), [(2.0, 30.0), (1.0, 60.0)])
+def test_ground_of_few_photons_above_a_pedestal_stays_where_it_is(read, gain) -> None:
+    """Electron multiplication: read noise below black, and each photon far above it."""
+    rng = np.random.default_rng(3)
+    y, x = np.mgrid[:192, :192]
+    light = sum(
+        np.exp(-((y - a) ** 2 + (x - b) ** 2) / 200) for a, b in rng.uniform(0, 192, (12, 2))
+    )
+    clean = 100 + gain * light
+    noisy = (100 + gain * rng.poisson(light) + rng.normal(0, read, light.shape)).astype(np.float32)
+    found = denoise(noisy, quality="fast")
+    ground = light < 1e-3
+    assert ground.mean() > 0.1
+    assert abs(np.median(found[ground]) - 100) < gain / 20  # a twentieth of a photon
+    assert abs(found.mean() - clean.mean()) < gain / 20
+    assert psnr(clean, found, gain) > psnr(clean, noisy.astype(float), gain) + 6

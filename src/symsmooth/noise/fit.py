@@ -30,7 +30,8 @@ _SMALLEST = (
 )
 _LARGEST = 512 * 768  # pixels that are looked at; of a larger picture sixteen windows
 _MAX_SLICES = 4  # of a volume or a stack
-_POINTS = 65  # of a curve
+_POINTS = 129  # of a curve
+_DENSE = 4096  # brightnesses that these are chosen from
 # Of the mean level: where noise was cut off there is less, but what is divided by it stays finite.
 _LEAST_LEVEL = 0.2
 _MOST_LEVEL = 4.0  # times the level at the next node, beyond the nodes
@@ -258,11 +259,22 @@ def _level(nodes: Nodes, planes: Sequence[Float], in_colour: bool) -> Level:
         means = [p[::4, ::4].mean(axis=-1) for p in planes]
         first, last = min(float(m.min()) for m in means), max(float(m.max()) for m in means)
     x, known = _beyond(nodes.brightness, at_nodes, first, last, line, belief[0])
-    fine = np.linspace(x[0], x[-1], _POINTS)
+    fine = _spaced(x, known)
     level = np.sqrt(np.interp(fine, x, known))
     if not in_colour:
         return Curve(fine[np.newaxis], level[np.newaxis], span)
     return PlaceCurve(fine, level)
+
+
+def _spaced(x: Array, variance: Array) -> Array:
+    """Return the brightnesses of a curve's points: as far apart as the level is high.
+
+    So the ground of a picture is seen, however bright the few bright things on it are.
+    """
+    dense = np.union1d(x, np.linspace(x[0], x[-1], _DENSE))
+    level = np.sqrt(np.interp(dense, x, variance))
+    way = np.concatenate([[0.0], np.cumsum(np.diff(dense) / (level[1:] + level[:-1]))])
+    return np.interp(np.linspace(0, way[-1], _POINTS), way, dense)
 
 
 def _beyond(

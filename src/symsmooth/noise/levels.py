@@ -13,7 +13,7 @@ noise", IEEE Trans. Image Processing 22 (2013), doi:10.1109/TIP.2012.2202675.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -28,6 +28,9 @@ _TABLE_END = 400.0
 _PLACE = 4.0  # pixels: deviation of the window in which the brightness of a place is measured
 _N_QUANTILES = 128  # of the noise around a clean pixel: a mean to a hundredth of its spread
 _SHARES = (np.arange(_N_QUANTILES) + 0.5) / _N_QUANTILES
+_BELOW_BLACK = 3.0  # deviations of read noise that the darkest pixel lies below black, at least
+_READ, _READ_SHARES = np.polynomial.hermite_e.hermegauss(7)  # of read noise, and their weights
+_READ_SHARES /= _READ_SHARES.sum()
 
 
 class Level(Protocol):
@@ -263,14 +266,14 @@ class Curve:
 
     def stabilise(self, noisy: Float) -> Float:
         """Bend pixels."""
-        bent = [np.interp(noisy[..., c], x, f) for c, (x, f, _) in enumerate(self._tables())]
+        bent = [np.interp(noisy[..., c], x, f) for c, (x, f, _) in enumerate(self._tables)]
         return np.stack(bent, axis=-1).astype(np.float32)
 
     def undo(self, stabilised: Float) -> Float:
         """Return the pixels whose bent noise has these means."""
         found = [
             np.clip(np.interp(stabilised[..., c], mean, x), *self.span[c])
-            for c, (x, _, mean) in enumerate(self._tables())
+            for c, (x, _, mean) in enumerate(self._tables)
         ]
         return np.stack(found, axis=-1).astype(np.float32)
 
@@ -283,6 +286,7 @@ class Curve:
         """Root mean square over the curve."""
         return float(np.sqrt(np.mean(np.square(self.level))))
 
+    @cached_property
     def _tables(self) -> list[tuple[Array, Array, Array]]:
         """Return pixels, what they are bent to, and the mean of bent noise around them, by channel."""
         return [
@@ -295,8 +299,9 @@ def _bend(x: Array, s: Array, darkest: float) -> tuple[Array, Array, Array]:
     """Return pixels, what they are bent to, and the mean of bent noise around these pixels.
 
     The slope is one over the level; as in Anscombe's transform, which this is where the variance v follows
-    a line, that of v + 3/8 v'^2, which counts where there are few photons.  Noise is taken as a Poisson
-    law above the darkest pixel, of as many counts as its level says: skewed where there is little light.
+    a line, that of v + 3/8 v'^2, which counts where there are few photons.  Noise is taken as that of a
+    detector: photons, each of which adds v', and read noise, which is the least level there is, but no more
+    than the pixels below black show.  So it is skewed where there is little light, whatever black is.
     """
     reach = 6 * max(s[0], s[-1]) + float(np.ptp(x))
     x = np.concatenate([[x[0] - reach], x, [x[-1] + reach]])
@@ -304,12 +309,13 @@ def _bend(x: Array, s: Array, darkest: float) -> tuple[Array, Array, Array]:
     growth = np.maximum(np.gradient(s**2, x), 0.0)
     slope = 1 / np.sqrt(s**2 + 0.375 * growth**2)
     bent = np.concatenate([[0.0], np.cumsum(np.diff(x) * (slope[1:] + slope[:-1]) / 2)])
-    if np.isfinite(darkest):
-        above = np.maximum(x - darkest, 1e-3 * s)
-        noisy = darkest + _poisson_quantiles((above / s) ** 2) * (s**2 / above)[:, None]
-    else:  # nobody knows where there is no light: noise is taken as symmetric
-        noisy = x[:, None] + s[:, None] * scipy.special.ndtri(_SHARES)
-    mean = np.interp(noisy, x, bent).mean(axis=1)
+    each = np.maximum(growth, 1e-3 * s)  # a million photons are as good as Gaussian
+    black = x - (s**2 - s.min() ** 2) / each
+    read = np.minimum(s.min(), np.maximum(black - darkest, 0.0) / _BELOW_BLACK)
+    counts = (s**2 - read**2) / each**2
+    light = (_poisson_quantiles(counts) - counts[:, None]) * each[:, None]
+    noisy = (x[:, None] + light)[..., None] + read[:, None, None] * _READ
+    mean = np.interp(np.maximum(noisy, darkest), x, bent).mean(axis=1) @ _READ_SHARES
     return x, bent, np.maximum.accumulate(mean + 1e-9 * np.arange(len(mean)))
 
 
