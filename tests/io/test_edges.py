@@ -19,14 +19,12 @@ from symsmooth.io import (
     ImageFile,
     files,
     limits,
-    lock,
-    npy,
     pillow,
     read_image,
     read_images,
     regions,
     segments,
-    tiff,
+    workplace,
     write_image,
     write_images,
 )
@@ -34,9 +32,9 @@ from symsmooth.io import base as io_base
 from symsmooth.io.base import commit, naming_errors
 from symsmooth.io.formats import ending_of, format_of, module_of
 from symsmooth.io.images import native
-from symsmooth.io.lock import Lock
 from symsmooth.io.regions import create_target, open_source
 from symsmooth.io.stacks import cut
+from symsmooth.io.workplace import Workplace
 
 rng = np.random.default_rng(0)
 
@@ -88,11 +86,10 @@ def test_a_target_that_cannot_be_begun_leaves_nothing(
     source = tmp_path / "a.npy"
     np.save(source, np.zeros((8, 8), np.uint8))
 
-    def fail(part: Path) -> None:
+    def fail(handle: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    for module in (npy, tiff):
-        monkeypatch.setattr(module, "reserve", fail)
+    monkeypatch.setattr(regions, "reserve", fail)
     with open_source(source) as opened:
         for end in (".npy", ".tif"):
             with pytest.raises(FileError, match=r"cannot be written: .*No space left"):
@@ -108,10 +105,10 @@ def test_a_target_whose_end_fails_has_no_name(
     source = tmp_path / "a.npy"
     np.save(source, np.ones((8, 8), np.uint8))
 
-    def fail(self: Any, note: str) -> None:
+    def fail(temporary: Path, final: Path) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(npy.NpyTarget, "_complete", fail)
+    monkeypatch.setattr(regions, "commit", fail)
     with open_source(source) as opened:
         target = create_target(tmp_path / "out.npy", opened)
         box = (slice(0, 8), slice(0, 8))
@@ -121,10 +118,15 @@ def test_a_target_whose_end_fails_has_no_name(
 
 
 def test_a_log_that_is_damaged_is_as_good_as_none(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    log.write_bytes(b'{"key": 1}\n{"box": [[0, 1\n{"box"')
-    assert regions.lines_of(log) == []
-    assert regions.lines_of(tmp_path / "none") == []
+    place = Workplace(tmp_path / "a.npy")
+    assert place.done() == set()
+    place.lock()
+    assert place.begin({"key": 1}, resume=False)
+    place.pixels.touch()
+    assert not place.begin({"key": 1}, resume=True)
+    (tmp_path / ".a.npy.part" / "log").write_bytes(b'{"key": 1}\n{"box": [[0, 1\n{"box"')
+    assert place.begin({"key": 1}, resume=True)
+    place.release(remove=True)
 
 
 def test_places_that_cannot_be_written_to_are_told_before_the_work(
@@ -181,30 +183,35 @@ def test_a_disk_without_locks_is_written_to_all_the_same(
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", unsupported)
-    held = Lock(tmp_path / "lock")
-    held.release()
-    held.release()  # a second time does nothing
+    place = Workplace(tmp_path / "a.npy")
+    place.lock()
+    place.release(remove=True)
+    place.release(remove=True)  # a second time does nothing
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.parametrize("removed", ["lock", "folder"])
 def test_a_lock_that_was_just_removed_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, removed: str
 ) -> None:
     """Between opening the file and locking it, the run that held it may have ended."""
-    path, tries = tmp_path / "lock", []
-    real = lock._try_lock
+    folder, tries = tmp_path / ".a.npy.part", []
+    real = workplace._try_lock
 
-    def removed(handle: int) -> bool:
+    def remove(handle: int) -> bool:
         tries.append(handle)
         if len(tries) == 1:
-            path.unlink()
+            (folder / "lock").unlink()
+            if removed == "folder":
+                folder.rmdir()
         return real(handle)
 
-    monkeypatch.setattr(lock, "_try_lock", removed)
-    held = Lock(path)
+    monkeypatch.setattr(workplace, "_try_lock", remove)
+    place = Workplace(tmp_path / "a.npy")
+    place.lock()
     assert len(tries) == 2
-    assert "process" in path.read_text()
-    held.release()
+    assert "process" in (folder / "lock").read_text()
+    place.release(remove=True)
 
 
 # --- TIFF -------------------------------------------------------------------------------------

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
 import shutil
-import stat
 import sys
 import threading
 import warnings
@@ -151,39 +149,14 @@ def temporary_name(final: Path) -> Path:
     return final.with_name(f".{final.name[:100]}.{secrets.token_hex(6)}.part")
 
 
-def open_own(path: Path, flags: int) -> int:
-    """Open a file of our own making, and return its number.
-
-    A link, something that is no file, or a file with a second name was put there by somebody else:
-    whatever is written to it would change another file.
-    """
-    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    flags |= getattr(os, "O_NONBLOCK", 0)  # a pipe must not keep us waiting
-    try:
-        handle = os.open(path, flags, 0o644)
-    except OSError as error:
-        if path.is_symlink() or error.errno == errno.ENXIO:
-            raise FileError(_not_ours(path)) from error
-        raise
-    about = os.fstat(handle)
-    if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1 or path.is_symlink():
-        os.close(handle)
-        raise FileError(_not_ours(path))
-    return handle
-
-
-def _not_ours(path: Path) -> str:
-    return f"{path.name} beside it is a link, or no file of its own; remove it"
-
-
 @contextmanager
-def atomic_write(path: Path, *, through_links: bool = True) -> Iterator[BinaryIO]:
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file beside ``path`` that takes its place when all went well.
 
     Whatever goes wrong, Ctrl-C included, ``path`` is as it was and no temporary file is left.
-    With ``through_links`` a link stays, and what it points to is replaced; else the link is.
+    A link stays, and what it points to is replaced.
     """
-    final = Path(os.path.realpath(path)) if through_links else path
+    final = Path(os.path.realpath(path))
     temporary = temporary_name(final)
     try:
         with open(temporary, "xb+") as handle:

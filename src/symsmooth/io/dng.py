@@ -26,16 +26,16 @@ from .ifd import (
     add_software,
     append_directory,
     first_directory,
+    integers,
     put_value,
     replace_values,
 )
 from .images import Array, Details, ImageFile, RawInfo, native
-from .segments import Skeleton, count_segments, put_skeleton, take_skeleton
+from .segments import Skeleton, count_segments, put_segments, put_skeleton, take_skeleton
 from .tiff import check_levels, open_tiff
 
 _CFA, _LINEAR = 32803, 34892  # PhotometricInterpretation
-_BYTE, _ASCII, _SHORT, _LONG, _RATIONAL, _SRATIONAL, _LONG8 = 1, 2, 3, 4, 5, 10, 16  # of tags
-_TILES, _STRIPS = (324, 325), (273, 279)  # tags: where segments are, how long
+_BYTE, _ASCII, _SHORT, _LONG, _RATIONAL, _SRATIONAL = 1, 2, 3, 4, 5, 10  # of tags
 _LINEARIZATION, _DIGESTS = 50712, (50972, 51111)  # RawImageDigest, NewRawImageDigest
 _INTERLEAVED = (50974, 50975)  # SubTileBlockSize, RowInterleaveFactor
 _READABLE = (1, 7, 8, 34892, 52546)  # none, lossless JPEG, deflate, lossy JPEG, JPEG XL
@@ -44,7 +44,6 @@ _EXIF, _GPS = 34665, 34853
 _DAYLIGHT = 21  # D65, of CalibrationIlluminant1
 _FRACTION = 10_000
 _XYZ_TO_SRGB = (3.2406, -1.5372, -0.4986, -0.9689, 1.8758, 0.0415, 0.0557, -0.2040, 1.0570)
-_MAX_CLASSIC, _MAX_BIG = 2**32 - 2**20, 2**62  # bytes of a file whose offsets have four, or eight
 
 
 @dataclass(frozen=True)
@@ -73,8 +72,9 @@ def read(file: OpenFile) -> list[ImageFile]:
         pixels = _linearised(_decode(page), page)
         info = _info(page, pixels)
         skeleton = take_skeleton(file.handle, [level], file.size)
-    if skeleton is None:
-        raise FileError("has pixels where its tags are, or tags that lead nowhere: damaged")
+        if skeleton is None:
+            raise FileError("has pixels where its tags are, or tags that lead nowhere: damaged")
+        skeleton = skeleton[0], [*skeleton[1]]
     axis = 2 if pixels.ndim == 3 else None
     details = Details(raw=info, own=skeleton)
     return [ImageFile(native(pixels), axis, None, file.format, details)]
@@ -206,23 +206,24 @@ def _rewrite(handle: BinaryIO, image: ImageFile, skeleton: Skeleton) -> None:
     put_skeleton(handle, skeleton)
     with open_tiff(handle) as tiff:
         page = _raw_page(tiff)
-        order, big, at = tiff.byteorder, tiff.is_bigtiff, page.offset
+        order = tiff.byteorder
         packed = int(page.compression) == _LOSSLESS_JPEG and _can_pack(image.pixels)
-        segments = [
-            _pack(tile) if packed else tile.tobytes() for tile in _tiles(image.pixels, page, order)
-        ]
-        old = list(zip(map(int, page.dataoffsets), map(int, page.databytecounts), strict=True))
-        tags = _TILES if page.is_tiled else _STRIPS
-        bits = [_bits(image.pixels, page, packed)] * page.samplesperpixel
-    places = _store(handle, segments, old, _MAX_BIG if big else _MAX_CLASSIC)
-    changed: dict[int, Value | None] = {
-        tags[0]: _integers(places, order, _LONG8 if big else _LONG),
-        tags[1]: _integers([len(segment) for segment in segments], order, _LONG),
-        258: _integers(bits, order, _SHORT),
-        259: _integers([_LOSSLESS_JPEG if packed else 1], order, _SHORT),
-        **dict.fromkeys((317, _LINEARIZATION, *_DIGESTS)),  # differences, packing, what was there
-    }
-    replace_values(handle, at, changed)
+        tiles = _tiles(image.pixels, page, order)
+        coded = (_pack(tile) if packed else tile.tobytes() for tile in tiles)
+        try:
+            changed = put_segments(handle, page, coded)
+        except struct.error as error:
+            raise FileError("would be larger than 4 GB, which this DNG cannot be") from error
+        changed |= {
+            258: integers(
+                [_bits(image.pixels, page, packed)] * page.samplesperpixel, order, _SHORT
+            ),
+            259: integers([_LOSSLESS_JPEG if packed else 1], order, _SHORT),
+            **dict.fromkeys(
+                (317, _LINEARIZATION, *_DIGESTS)
+            ),  # differences, packing, what was there
+        }
+        replace_values(handle, page.offset, changed)
     replace_values(handle, first_directory(handle), dict.fromkeys(_DIGESTS))
 
 
@@ -264,29 +265,6 @@ def _pack(tile: Array) -> bytes:
     import imagecodecs
 
     return bytes(imagecodecs.ljpeg_encode(np.ascontiguousarray(tile, np.uint16), bitspersample=16))
-
-
-def _store(
-    handle: BinaryIO, segments: Sequence[bytes], old: Sequence[tuple[int, int]], max_bytes: int
-) -> list[int]:
-    """Write each segment into the place of the old one if it fits, else at the end; return where."""
-    places = []
-    for segment, (place, room) in zip(segments, old, strict=True):
-        if len(segment) > room:
-            place = handle.seek(0, 2)
-            place += handle.write(b"\0" * (place % 2))
-        if place + len(segment) > max_bytes:
-            raise FileError("would be larger than 4 GB, which this DNG cannot be")
-        handle.seek(place)
-        handle.write(segment)
-        places.append(place)
-    return places
-
-
-def _integers(values: Sequence[int], order: str, kind: int) -> Value:
-    """Return numbers as the value of a tag."""
-    form = {_SHORT: "H", _LONG: "I", _LONG8: "Q"}[kind]
-    return kind, len(values), struct.pack(f"{order}{len(values)}{form}", *values)
 
 
 def _write_anew(handle: BinaryIO, image: ImageFile, camera: Camera) -> None:
@@ -394,4 +372,4 @@ def _add_directory(handle: BinaryIO, tag: int, values: Mapping[int, Value], orde
     """Write a directory below the first one."""
     if values:
         at = append_directory(handle, values)
-        put_value(handle, tag, (_LONG, 1, struct.pack(f"{order}I", at)))
+        put_value(handle, tag, integers([at], order, _LONG))

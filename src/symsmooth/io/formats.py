@@ -1,9 +1,9 @@
 """The list of formats: one record each, and which of them a file has, by content or by name.
 
 A new format is a module with ``read`` and ``write``, and its record in ``FORMATS``.  What a format can
-hold is said by its record; a module may have ``check_supported`` for what no record says, and reads and
-writes box by box if it has ``open_source``, ``make_target`` and ``open_target`` (``regions``).  Nothing is
-imported here for that: a list of endings costs no NumPy.
+hold is said by its record; a module may have ``check_supported`` for what no record says, and reads box by
+box if it has ``open_source`` (``regions``).  Nothing is imported here for that: a list of endings costs no
+NumPy.
 """
 
 from __future__ import annotations
