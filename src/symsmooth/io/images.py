@@ -202,6 +202,13 @@ def native(pixels: Array) -> Array:
     return np.array(pixels, dtype=pixels.dtype.newbyteorder("="), order="C")
 
 
+def as_integers(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Return values rounded and held within the limits of integers; the largest of 64 bits are no floats."""
+    limits, whole = np.iinfo(dtype), np.rint(values)
+    inside = np.clip(whole, limits.min, limits.max).astype(dtype.newbyteorder("="))
+    return np.where(whole >= limits.max, limits.max, inside).astype(dtype)
+
+
 def guess_channel_axis(shape: Sequence[int]) -> int | None:
     """Return the last axis if it looks like colour, else None: nobody has a volume three voxels wide."""
     return len(shape) - 1 if len(shape) in (3, 4) and shape[-1] == 3 else None

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from .base import FileError
 
@@ -143,12 +142,6 @@ def check_next_part(number: int, start: int, end: int, before: int) -> None:
         raise FileError(
             f"has more than {_MAX_PARTS} parts; take those you need to a file of their own"
         )
-
-
-def check_stream(start: Callable[[], Any], data: bytes, limit: int) -> None:
-    """Refuse a packed segment that unpacks to more than it may hold."""
-    if len(start().decompress(data, limit + 1)) > limit:
-        raise FileError(f"has a segment that unpacks to more than the {limit} bytes it may hold")
 
 
 Survey = dict[str, tuple[int, int]]  # folder below the root: number and bytes of the files in it

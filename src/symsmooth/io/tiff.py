@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-import lzma
 import math
 import os
 import struct
 import tempfile
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -30,7 +28,7 @@ from .base import FileError, OpenFile
 from .boxes import How, build, how_reduced
 from .ifd import add_software, check_directories
 from .images import Array, Details, ImageFile, Ramp, channels_of, native
-from .limits import check_declared_size, check_scans, check_stream
+from .limits import check_declared_size, check_scans
 from .palette import find_ramp
 from .regions import Source, reserve
 from .segments import (
@@ -43,6 +41,7 @@ from .segments import (
     take_skeleton,
     write_level,
 )
+from .unpacking import check_unpacked
 
 logging.getLogger("tifffile").addHandler(logging.NullHandler())  # its complaints become errors
 
@@ -59,9 +58,7 @@ _FEW_PLANES, _PLANES_A_PAGE = 1000, 100
 _SPARE = 2**16  # bytes that a segment may be longer than its pixels
 _OF_PLANES = ("PlaneCount", "NumPlanes", "IFD", "SamplesPerPixel")
 _HAS_CODECS = importlib.util.find_spec("imagecodecs") is not None  # its decoders know a limit
-_UNPACKERS: dict[int, Any] = {
-    8: zlib.decompressobj, 32946: zlib.decompressobj, 34925: lzma.LZMADecompressor,
-}  # fmt: skip
+_PACKED = {8: "zlib", 32946: "zlib", 34925: "lzma"}
 
 
 @dataclass(frozen=True)
@@ -465,18 +462,18 @@ def _check_pages(level: Any, file_size: int) -> None:
 def _check_segments(level: Any, handle: Any) -> None:
     """Refuse segments that their decoder would paint over and over, or unpack without end."""
     compression = int(level.keyframe.compression)
-    unpacker = None if _HAS_CODECS else _UNPACKERS.get(compression)
-    if unpacker is None and compression not in _JPEG:
+    kind = "" if _HAS_CODECS else _PACKED.get(compression, "")
+    if not kind and compression not in _JPEG:
         return
     limit = 2 * segment_bytes(level.keyframe) + _SPARE
     for page in level.pages:
         for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
             handle.seek(start)
             data = handle.read(count)
-            if unpacker is None:
-                check_scans(data)
+            if kind:
+                check_unpacked(kind, data, limit, "segment")
             else:
-                check_stream(unpacker, data, limit)
+                check_scans(data)
 
 
 def open_source(file: OpenFile) -> Source:
