@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Sequence
 from contextlib import closing, suppress
 from typing import Any, BinaryIO
 
@@ -51,16 +50,6 @@ def read(file: OpenFile) -> list[ImageFile]:
         text = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
         raise FileError(f"LibRaw cannot read it: {text}") from error
     return [ImageFile(pixels, None, None, file.format, details)]
-
-
-def check_supported(image: ImageFile) -> None:
-    """Refuse: only cameras write their formats."""
-    raise FileError("is a camera's own format, which cannot be written; use .dng")
-
-
-def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:
-    """Refuse: only cameras write their formats."""
-    check_supported(images[0])
 
 
 def develop(dng: BinaryIO, linear: bool) -> Array:
@@ -136,12 +125,12 @@ def _thumbnail(raw: Any) -> Array | None:
 
     with suppress(rawpy.LibRawError, OSError, ValueError):
         found = raw.extract_thumb()
-        if found.format == rawpy.ThumbFormat.JPEG:
-            with Image.open(io.BytesIO(found.data), formats=["JPEG"]) as opened:
-                opened.draft("RGB", (_THUMBNAIL, _THUMBNAIL))
-                opened.thumbnail((_THUMBNAIL, _THUMBNAIL))
-                return np.asarray(opened.convert("RGB"))
-        small = Image.fromarray(found.data)
+        is_jpeg = found.format == rawpy.ThumbFormat.JPEG
+        small: Any = (
+            Image.open(io.BytesIO(found.data), formats=["JPEG"])
+            if is_jpeg
+            else Image.fromarray(found.data)
+        )
         small.thumbnail((_THUMBNAIL, _THUMBNAIL))
         return np.asarray(small.convert("RGB"))
     return None

@@ -21,6 +21,7 @@ import tifffile
 
 from ..raw.mosaic import parse_pattern
 from .base import FileError, OpenFile
+from .boxes import means
 from .ifd import (
     Value,
     add_software,
@@ -31,7 +32,7 @@ from .ifd import (
     replace_values,
 )
 from .images import Array, Details, ImageFile, RawInfo, native
-from .segments import Skeleton, count_segments, put_segments, put_skeleton, take_skeleton
+from .segments import Skeleton, as_stored, put_segments, put_skeleton, take_skeleton
 from .tiff import check_levels, open_tiff
 
 _CFA, _LINEAR = 32803, 34892  # PhotometricInterpretation
@@ -67,7 +68,7 @@ def read(file: OpenFile) -> list[ImageFile]:
     """Read the raw image of a DNG."""
     with open_tiff(file.handle) as tiff:
         page = _raw_page(tiff)
-        level = tifffile.TiffPageSeries([page], page.shape, page.dtype, page.axes)
+        level = _level(page)
         check_levels([level], tiff.filehandle)
         pixels = _linearised(_decode(page), page)
         info = _info(page, pixels)
@@ -204,20 +205,22 @@ def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str)
 def _rewrite(handle: BinaryIO, image: ImageFile, skeleton: Skeleton) -> None:
     """Put pixels into the skeleton of the DNG they came from."""
     put_skeleton(handle, skeleton)
+    pixels = image.pixels
     with open_tiff(handle) as tiff:
         page = _raw_page(tiff)
         order = tiff.byteorder
-        packed = int(page.compression) == _LOSSLESS_JPEG and _can_pack(image.pixels)
-        tiles = _tiles(image.pixels, page, order)
-        coded = (_pack(tile) if packed else tile.tobytes() for tile in tiles)
+        packed = int(page.compression) == _LOSSLESS_JPEG and _can_pack(pixels)
+        stored = pixels.dtype.newbyteorder(order)
+        coded = (
+            _pack(segment[0, ..., 0]) if packed else segment.astype(stored).tobytes()
+            for _, segment in as_stored(_level(page), pixels)
+        )  # fmt: skip
         try:
             changed = put_segments(handle, page, coded)
         except struct.error as error:
             raise FileError("would be larger than 4 GB, which this DNG cannot be") from error
         changed |= {
-            258: integers(
-                [_bits(image.pixels, page, packed)] * page.samplesperpixel, order, _SHORT
-            ),
+            258: integers([_bits(pixels, page, packed)] * page.samplesperpixel, order, _SHORT),
             259: integers([_LOSSLESS_JPEG if packed else 1], order, _SHORT),
             **dict.fromkeys(
                 (317, _LINEARIZATION, *_DIGESTS)
@@ -227,31 +230,17 @@ def _rewrite(handle: BinaryIO, image: ImageFile, skeleton: Skeleton) -> None:
     replace_values(handle, first_directory(handle), dict.fromkeys(_DIGESTS))
 
 
+def _level(page: Any) -> Any:
+    """Return a page by itself as one level of an image."""
+    return tifffile.TiffPageSeries([page], page.shape, page.dtype, page.axes)
+
+
 def _bits(pixels: Array, page: Any, packed: bool) -> int:
     """Return the bits of a sample: as many as there were, if it is packed as it was."""
     stored = int(page.bitspersample)
     if packed and _LINEARIZATION not in page.tags and int(pixels.max()) < 2**stored:
         return stored
     return 8 * pixels.dtype.itemsize
-
-
-def _tiles(pixels: Array, page: Any, order: Any) -> list[Array]:
-    """Return the strips or tiles of a page, in the file's order of bytes."""
-    stored = pixels.astype(pixels.dtype.newbyteorder(order))
-    height, width = pixels.shape[:2]
-    rows, columns = min(page.rowsperstrip, height), width
-    if page.is_tiled:
-        rows, columns = page.tilelength, page.tilewidth
-        padding = [(0, -height % rows), (0, -width % columns), (0, 0)][: pixels.ndim]
-        stored = np.pad(stored, padding, mode="edge")
-    found = [
-        stored[y : y + rows, x : x + columns]
-        for y in range(0, height, rows)
-        for x in range(0, width, columns)
-    ]
-    if len(found) != count_segments(page):
-        raise FileError("has segments of a layout that is not understood; convert it")
-    return found
 
 
 def _can_pack(pixels: Array) -> bool:
@@ -264,7 +253,7 @@ def _pack(tile: Array) -> bytes:
     """Return a tile as lossless JPEG."""
     import imagecodecs
 
-    return bytes(imagecodecs.ljpeg_encode(np.ascontiguousarray(tile, np.uint16), bitspersample=16))
+    return bytes(imagecodecs.ljpeg_encode(np.ascontiguousarray(tile), bitspersample=16))
 
 
 def _write_anew(handle: BinaryIO, image: ImageFile, camera: Camera) -> None:
@@ -354,17 +343,9 @@ def _thumbnail(image: ImageFile, side: int = 256) -> Array:
     """Return a small picture of a mosaic, half of whose pixels are green: their means, in sRGB."""
     info = image.details.raw
     assert info is not None
-    light = np.clip(
-        (image.pixels[info.area] - info.black.mean()) / (info.white - info.black.mean()), 0, 1
-    )
+    light = np.clip((image.pixels[info.area] - info.black.mean()) / info.span, 0, 1)
     step = max(6, -(-max(light.shape) // side) // 6 * 6)
-    rows, columns = (max(1, n // step) for n in light.shape)
-    cut = light[: rows * step, : columns * step]
-    if cut.shape != (rows * step, columns * step):  # smaller than one step
-        grey = np.full((1, 1), light.mean())
-    else:
-        grey = cut.reshape(rows, step, columns, step).mean(axis=(1, 3))
-    shown = np.rint(255 * grey ** (1 / 2.2)).astype(np.uint8)
+    shown = np.rint(255 * means(light, (step, step)) ** (1 / 2.2)).astype(np.uint8)
     return np.repeat(shown[..., np.newaxis], 3, axis=-1)
 
 

@@ -203,7 +203,7 @@ def native(pixels: Array) -> Array:
 
 
 def as_integers(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Return values rounded and held within the limits of integers; the largest of 64 bits are no floats."""
+    """Return values rounded and held within the limits of integers; those of 64 bits are no floats."""
     limits, whole = np.iinfo(dtype), np.rint(values)
     inside = np.clip(whole, limits.min, limits.max).astype(dtype.newbyteorder("="))
     return np.where(whole >= limits.max, limits.max, inside).astype(dtype)

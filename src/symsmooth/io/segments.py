@@ -14,6 +14,7 @@ import math
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -159,13 +160,20 @@ def write_level(level: Any, handle: BinaryIO, pixels: Array) -> None:
         for at in range(0, flat.size, step):
             handle.write(flat[at : at + step].astype(stored).data)
         return
-    segments, encode = Segments(level, handle), _encoder(page)
-    whole = tuple(slice(0, n) for n in level.shape)
-    overlaps = segments.overlaps(whole, pixels)
-    for number, parts in itertools.groupby(overlaps, key=lambda part: part[0]):
-        coded = (encode(segments.padded(inside, part)) for _, _, inside, part in parts)
+    encode = _encoder(page)
+    for number, parts in itertools.groupby(as_stored(level, pixels), key=itemgetter(0)):
         own = level.pages[number]
+        coded = (encode(segment) for _, segment in parts)
         replace_values(handle, own.offset, put_segments(handle, own, coded))
+
+
+def as_stored(level: Any, pixels: Array) -> Iterator[tuple[int, Array]]:
+    """Yield the segments of all pages (page, pixels): tiles are whole, the last strip is not."""
+    segments = Segments(level, level.keyframe.parent.filehandle)
+    whole = tuple(slice(0, n) for n in level.shape)
+    for number, _, _, part in segments.overlaps(whole, pixels):
+        lacking = [(0, p - n) for p, n in zip(segments.piece, part.shape, strict=True)]
+        yield number, np.pad(part, lacking, mode="edge") if level.keyframe.is_tiled else part
 
 
 def _pieces(page: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -209,6 +217,7 @@ class Segments:
         self._level, self._page, self._handle = level, page, handle
         self._lock = threading.Lock()
         self._piece, self._grid = _pieces(page)
+        self.piece = self._piece[1:]  # (depth, length, width, samples)
         self._lead, self._place = self._match_axes()
         self._jpeg_tables = page.jpegtables  # read here: threads read under the lock alone
 
@@ -277,14 +286,6 @@ class Segments:
                 outside.append(slice(low - part.start, high - part.start))
             yield int(page), index, tuple(inside[1:]), planes[at][tuple(outside)][0]
 
-    def padded(self, inside: Box, pixels: Array) -> Array:
-        """Return a segment as it is stored: tiles are whole, the last strip is not."""
-        if not self._page.is_tiled:
-            return pixels
-        full = np.zeros(self._piece[1:], self.dtype)
-        full[inside] = pixels
-        return full
-
     def _decoded(self, page: int, index: int) -> Array:
         """Return a segment; one that is nowhere is 0."""
         table = self._level.pages[page]
@@ -293,7 +294,7 @@ class Segments:
             self._handle.seek(offset)
             data = self._handle.read(count) if offset and count else None
         segment, _, _ = self._page.decode(data, index, jpegtables=self._jpeg_tables)
-        return np.zeros(self._piece[1:], self.dtype) if segment is None else np.asarray(segment)
+        return np.zeros(self.piece, self.dtype) if segment is None else np.asarray(segment)
 
 
 def _sizes(box: Box) -> tuple[int, ...]:
