@@ -114,6 +114,8 @@ def check_writable(path: str | os.PathLike[str], like: ImageFile | Sequence[Imag
 def _check_holds(format: Format, image: ImageFile) -> None:
     """Raise FileError if, as its record says, a format cannot hold an image."""
     name, dtype = format.words, str(image.pixels.dtype)
+    if image.pixels.ndim < 2:
+        raise FileError(f"{name} holds pictures and stacks, got shape {image.pixels.shape}")
     if format.flat and len(image.spatial) != 2:
         raise FileError(f"{name} holds one 2-D picture, got shape {image.pixels.shape}; use .tif")
     if format.flat and image.n_channels not in (1, 3) and not (format.cmyk and image.is_cmyk):

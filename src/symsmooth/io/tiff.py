@@ -27,7 +27,7 @@ import tifffile
 from .base import FileError, OpenFile
 from .boxes import How, build, how_reduced
 from .ifd import add_software, check_directories
-from .images import Array, Details, ImageFile, Ramp, channels_of, native
+from .images import Array, Details, ImageFile, channels_of, native
 from .limits import check_declared_size, check_scans
 from .palette import find_ramp
 from .regions import Source, reserve
@@ -121,7 +121,7 @@ def _details(series: Any, layout: Layout) -> Details:
         how = how_reduced(full, small)
     return Details(
         icc=bytes(page.iccprofile) if page.iccprofile else None,
-        xmp=_xmp(page),
+        xmp=_tag(page, 700, bytes),
         dpi=_resolution(page),
         inks=layout.photometric == "separated",
         own=replace(
@@ -134,9 +134,10 @@ def _details(series: Any, layout: Layout) -> Details:
     )
 
 
-def _xmp(page: Any) -> bytes | None:
-    value = page.tags[700].value if 700 in page.tags else None
-    return value if isinstance(value, bytes) else None
+def _tag(page: Any, code: int, kind: type) -> Any:
+    """Return the value of a tag if it is of a kind, else None."""
+    value = page.tags[code].value if code in page.tags else None
+    return value if isinstance(value, kind) else None
 
 
 def _resolution(page: Any) -> tuple[float, float] | None:
@@ -151,11 +152,7 @@ def _resolution(page: Any) -> tuple[float, float] | None:
 
 def _texts(page: Any) -> dict[int, str]:
     """Return texts by their tags."""
-    found = {
-        code: page.tags[code].value
-        for code in _TEXTS
-        if code in page.tags and isinstance(page.tags[code].value, str)
-    }
+    found = {code: text for code in _TEXTS if (text := _tag(page, code, str)) is not None}
     if page.description and not (page.is_shaped or page.is_imagej or page.is_ome):
         found[270] = page.description  # the others would speak of the old layout
     return found
@@ -236,12 +233,6 @@ def _split(pixels: Array, details: Details, format: str) -> ImageFile:
     return ImageFile(colour, axis, alpha, format, details, axes)
 
 
-def check_supported(image: ImageFile) -> None:
-    """Raise FileError if TIFF cannot hold the image."""
-    if image.pixels.ndim < 2:
-        raise FileError(f"TIFF holds pictures and stacks, got shape {image.pixels.shape}")
-
-
 def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:
     """Write the images into the skeleton of their file, or else anew; then the note."""
     if not _rewrite(handle, images):
@@ -309,45 +300,33 @@ def _with_alpha(image: ImageFile) -> Array:
 
 def _write_anew(writer: tifffile.TiffWriter, image: ImageFile) -> None:
     """Write one image in the layout it came in or else a plain one."""
-    layout, details = _layout(image), image.details
-    across, down = details.dpi or (None, None)
+    layout, details, ramp = _layout(image), image.details, image.ramp
     texts = layout.texts
-    extra: list[tuple[Any, ...]] = [
-        (code, 2, len(text) + 1, text, True) for code, text in texts.items()
-    ]
-    if details.xmp:
-        extra.append((700, 1, len(details.xmp), details.xmp, True))
-    pixels = np.ascontiguousarray(_with_alpha(image))
-    colours = None
-    if image.ramp is not None:
-        pixels = image.ramp.hold(pixels)
-        colours = _colour_map(image.ramp, pixels)
+    more = [(code, 2, len(text) + 1, text, True) for code, text in texts.items()]
+    pixels, colours = np.ascontiguousarray(_with_alpha(image)), None
+    if (
+        ramp is not None
+    ):  # its palette as a TIFF has it: 16-bit, a colour for each number there can be
+        pixels = ramp.hold(pixels)
+        missing = 2 ** (8 * pixels.dtype.itemsize) - len(ramp.colours)
+        colours = np.pad(
+            ramp.colours.astype(np.uint16) * 257, ((0, missing), (0, 0)), mode="edge"
+        ).T
     as_bits = image.is_bilevel and image.alpha is None and pixels.dtype == np.uint8
-    writer.write(
-        pixels > 127 if as_bits else pixels,
-        compression="zlib" if as_bits else None,
-        photometric="palette" if image.ramp is not None else layout.photometric,
-        colormap=colours,
-        tile=(256, 256) if pixels.nbytes > _LARGE else None,
-        planarconfig=layout.planarconfig,
-        extrasamples=layout.extrasamples or None,
-        metadata={"axes": layout.axes} if 270 not in texts else None,
-        resolution=(across, down) if across else None,
-        resolutionunit=_INCH if across else None,
-        iccprofile=details.icc,
-        software=False,
-        extratags=[tag for tag in extra if tag[0] not in (270, 306)],
-        description=texts.get(270),
-        datetime=texts.get(306),
-    )
-
-
-def _colour_map(ramp: Ramp, numbers: Array) -> Array:
-    """Return the palette as a TIFF has it: (3, one for each number there can be), 16-bit."""
-    n_colours = 2 ** (8 * numbers.dtype.itemsize)
-    missing = n_colours - len(ramp.colours)
-    colours = np.pad(ramp.colours.astype(np.uint16) * 257, ((0, missing), (0, 0)), mode="edge")
-    return np.ascontiguousarray(colours.T)
+    options: dict[str, Any] = {
+        "photometric": layout.photometric if ramp is None else "palette", "colormap": colours,
+        "planarconfig": layout.planarconfig, "extrasamples": layout.extrasamples or None,
+        "compression": "zlib" if as_bits else None,
+        "tile": (256, 256) if pixels.nbytes > _LARGE else None,
+        "metadata": {"axes": layout.axes} if 270 not in texts else None,
+        "description": texts.get(270), "datetime": texts.get(306), "software": False,
+        "iccprofile": details.icc, "extratags": [tag for tag in more if tag[0] not in (270, 306)],
+    }  # fmt: skip
+    if details.xmp:
+        options["extratags"].append((700, 1, len(details.xmp), details.xmp, True))
+    if details.dpi:
+        options |= {"resolution": details.dpi, "resolutionunit": _INCH}
+    writer.write(pixels > 127 if as_bits else pixels, **options)
 
 
 def _layout(image: ImageFile) -> Layout:
@@ -434,13 +413,10 @@ def check_levels(levels: Sequence[Any], handle: Any, *, whole: bool = True) -> N
 
 
 def whole_series(tiff: tifffile.TiffFile) -> list[Any]:
-    """Return the images, leaving out thumbnails; what is spread over files is an error."""
+    """Return the images, leaving out thumbnails."""
     whole = [series for series in tiff.series if series.size and not series.keyframe.is_reduced]
     if not whole:
         raise FileError("holds no image")
-    for series in whole:
-        if any(page is not None and page.parent is not tiff for page in series.pages):
-            raise FileError("is one of several files of an image; save the image as one file")
     return whole
 
 
