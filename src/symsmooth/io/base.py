@@ -35,22 +35,12 @@ class FileError(ValueError):
 
 @dataclass(eq=False)
 class OpenFile:
-    """A file while it is read: opened once, and all that is read comes from its handle.
-
-    Attributes
-    ----------
-    path : Path
-    handle : binary file, or None for a Zarr, which is a folder
-    format : str
-        As of an ImageFile.
-    parsed : object
-        What the module of its format made of its directories or headers, for the next reader.
-    """
+    """A file while it is read: opened once, and all that is read comes from its handle."""
 
     path: Path
-    handle: Any
-    format: str
-    parsed: Any = None
+    handle: Any  # None for a Zarr, which is a folder
+    format: str  # as of an ImageFile
+    parsed: Any = None  # what the module of its format made of its headers, for the next reader
 
     @property
     def size(self) -> int:

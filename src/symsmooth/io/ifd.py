@@ -59,18 +59,9 @@ def integers(values: Sequence[int], order: str, kind: int) -> Value:
 
 
 def add_software(handle: BinaryIO, note: str) -> None:
-    """Add a note to the Software tag of the first directory.
-
-    Parameters
-    ----------
-    handle : binary file
-        Open for reading and writing; a TIFF file or an EXIF block.
-    note : str
-        Follows what the tag says already, after a semicolon.
-    """
-    kind, _, text = read_values(handle, first_directory(handle), _MAX_TEXT).get(
-        SOFTWARE, (_ASCII, 0, b"")
-    )
+    """Add a note to what the Software tag of the first directory says already, after a semicolon."""
+    values = read_values(handle, first_directory(handle), _MAX_TEXT)
+    kind, _, text = values.get(SOFTWARE, (_ASCII, 0, b""))
     said = text.split(b"\0")[0].rstrip() if kind == _ASCII else b""
     added = note.encode("ascii", "replace")
     if not said.endswith(added):

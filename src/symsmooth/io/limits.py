@@ -24,9 +24,8 @@ _PIECES_A_FILE = 100  # the others may be empty
 _INDEX = 16  # bytes of a shard for each chunk in it
 _MAX_SCANS = 100  # of a progressive JPEG; encoders make about ten
 _MAX_PARTS = 1000  # headers of a FITS; each takes about a millisecond to read
-_MARKER = re.compile(
-    rb"\xff+([^\x00\xd0-\xd7\xff])"
-)  # in a JPEG: not a stuffed byte, not a restart
+# In a JPEG: not a stuffed byte, not a restart.
+_MARKER = re.compile(rb"\xff+([^\x00\xd0-\xd7\xff])")
 _LIMIT: ContextVar[list[int] | None] = ContextVar("limit", default=None)  # bytes in all, bytes left
 
 
@@ -73,18 +72,10 @@ def check_declared_size(
 ) -> None:
     """Refuse pixels that cannot come from a file of that size, or that memory cannot hold.
 
-    Parameters
-    ----------
-    n_bytes : int
-        Of all pixels.
-    stored : int
-        Size of the file, or of all files of a store.
-    piece : int
-        Bytes of the largest tile, strip or chunk once it is unpacked; it may reach over the image.
-    whole : bool
-        Whether all pixels will be in memory, and not only some pieces.
-    best : int
-        How much smaller than its pixels a file of this format can be.
+    ``stored`` is the size of the file, or of all files of a store; ``piece`` the bytes of the largest
+    tile, strip or chunk once it is unpacked, which may reach over the image; with ``whole`` all pixels
+    will be in memory, and not only some pieces; ``best`` is how much smaller than its pixels a file of
+    this format can be.
     """
     if whole:
         charge(n_bytes)
@@ -125,17 +116,7 @@ def check_scans(jpeg: bytes) -> None:
 
 
 def check_next_part(number: int, start: int, end: int, before: int) -> None:
-    """Refuse a part of a file that does not lie behind the one before it, or is one of too many.
-
-    Parameters
-    ----------
-    number : int
-        Of the part, from 0.
-    start, end : int
-        Where it lies in the file, as the file says.
-    before : int
-        Where the part before ends.
-    """
+    """Refuse a part of a file that does not lie behind the end of the one before, or is one of too many."""
     if start < before or end <= start:
         raise FileError(f"says that its part {number + 1} does not follow the one before: damaged")
     if number >= _MAX_PARTS:

@@ -126,10 +126,7 @@ def put_skeleton(handle: BinaryIO, skeleton: Skeleton) -> None:
 def put_segments(handle: BinaryIO, page: Any, coded: Iterable[bytes]) -> dict[int, Value | None]:
     """Write coded segments of a page, each into the place of the old one if it fits, else at the end.
 
-    Returns
-    -------
-    dict
-        The tags that say where they are now.
+    Return the tags that say where they are now.
     """
     old, places = _places(page), []
     for segment, (place, room) in zip(coded, old, strict=False):
@@ -201,14 +198,7 @@ def segment_bytes(page: Any) -> int:
 
 
 class Segments:
-    """One level of an image in an open TIFF file, read by boxes; threads may share it.
-
-    Parameters
-    ----------
-    level : tifffile.TiffPageSeries
-    handle : binary file
-        The file itself.
-    """
+    """One level (a TiffPageSeries) of an image in an open file, read by boxes; threads may share it."""
 
     def __init__(self, level: Any, handle: BinaryIO) -> None:
         page = level.keyframe

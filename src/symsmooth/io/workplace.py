@@ -32,21 +32,14 @@ def box_key(box: Box) -> Key:
 
 
 class Workplace:
-    """The folder in which an output is made; another process may be given one that it does not hold.
-
-    Attributes
-    ----------
-    pixels : Path
-        Where pixels are kept until the output is whole.
-    about : dict
-        The first line of the log as this run wrote it.
-    """
+    """The folder in which an output is made; another process may be given one that it does not hold."""
 
     def __init__(self, final: Path, about: Mapping[str, Any] | None = None) -> None:
         self._final = final
         self._folder = final.with_name(f".{final.name[:100]}.part")
-        self._log, self.pixels = self._folder / "log", self._folder / "pixels"
-        self.about = dict(about or {})
+        self._log = self._folder / "log"
+        self.pixels = self._folder / "pixels"  # where they are kept until the output is whole
+        self.about = dict(about or {})  # the first line of the log as this run wrote it
         self._handle: int | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:

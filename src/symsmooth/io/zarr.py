@@ -12,7 +12,7 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,46 +67,39 @@ def find_images(file: OpenFile, *, whole: bool = True) -> list[StoredImage]:
     All that the store claims is checked here: what follows may trust it.
     """
     if file.parsed is None:
-        file.parsed = _find_images(file.path)
-    images: list[StoredImage]
-    images, stored = file.parsed
-    check_declared_size(sum(int(i.levels[0].nbytes) for i in images), stored, whole=whole)
-    return images
+        files, images = survey(file.path), []
+        root = zarr.open(str(file.path), mode="r", use_consolidated=False)
+        for names, axes in _walk(file.path, root, ""):
+            levels = [open_array(file.path, name, "r") for name in names]
+            _check_levels(levels, names, files)
+            images.append(StoredImage(names, axes, levels))
+        file.parsed = images, amount(files, "")[1]
+    found: list[StoredImage]
+    found, stored = file.parsed
+    check_declared_size(sum(int(i.levels[0].nbytes) for i in found), stored, whole=whole)
+    return found
 
 
-def _find_images(path: Path) -> tuple[list[StoredImage], int]:
-    """Return the images, and the bytes of all files."""
-    files = survey(path)
-    root = zarr.open(str(path), mode="r", use_consolidated=False)
-    if isinstance(root, zarr.Array):
-        levels = _checked_levels([_bounded(root)], [""], files)
-        images = [StoredImage([""], _axes(root, root.attrs, None), levels)]
-    else:
-        images = []
-        for names, axes in _walk(path, root, ""):
-            arrays = (open_array(path, name, "r") for name in names)
-            images.append(StoredImage(names, axes, _checked_levels(arrays, names, files)))
-    return images, amount(files, "")[1]
-
-
-def _walk(path: Path, group: Any, prefix: str) -> Iterator[tuple[list[str], str]]:
-    """Go through a group: an image of OME's, else the arrays and groups in it."""
-    ome = group.attrs.get("ome", group.attrs)
+def _walk(path: Path, node: Any, name: str) -> Iterator[tuple[list[str], str]]:
+    """Yield what is at a name: an array, an image of OME's, else the arrays and groups in a group."""
+    if isinstance(node, zarr.Array):
+        if not name or (node.ndim >= 2 and node.dtype.kind in "uif"):
+            yield [name], _axes(node, node.attrs, None)
+        return
+    ome = node.attrs.get("ome", node.attrs)
     scales = ome.get("multiscales") if isinstance(ome, Mapping) else None
+    prefix = f"{name}/" if name else ""
     if scales:
-        here = path / prefix
+        here = path / name
         names = [prefix + name_inside(here, level["path"]) for level in scales[0]["datasets"]]
         if not names or len(set(names)) < len(names):
             raise FileError("names one level twice, or none: damaged")
         largest = open_array(path, names[0], "r")
         yield names, _axes(largest, {}, scales[0].get("axes") or _OLD_OME[-largest.ndim :])
         return
-    for name, member in sorted(group.members()):
-        if isinstance(member, zarr.Group):
-            if name != "labels":
-                yield from _walk(path, member, f"{prefix}{name}/")
-        elif member.ndim >= 2 and member.dtype.kind in "uif":
-            yield [prefix + name], _axes(member, member.attrs, None)
+    for below, member in sorted(node.members()):
+        if below != "labels" or isinstance(member, zarr.Array):
+            yield from _walk(path, member, prefix + below)
 
 
 def _axes(array: Any, attributes: Mapping[str, Any], named: Any) -> str:
@@ -127,10 +120,7 @@ def _axes(array: Any, attributes: Mapping[str, Any], named: Any) -> str:
 def open_array(path: Path, name: str, mode: Any) -> Any:
     """Open one array of a store, by its name in it; its chunks unpack to what they claim at most."""
     place = path / name_inside(path, name) if name else path
-    return _bounded(zarr.open_array(str(place), mode=mode))
-
-
-def _bounded(array: Any) -> Any:
+    array = zarr.open_array(str(place), mode=mode)
     bound_unpacking(array, 2 * _piece(array) + _SPARE)
     return array
 
@@ -140,20 +130,13 @@ def _piece(array: Any) -> int:
     return math.prod(map(int, (array.dtype.itemsize, *(array.shards or array.chunks))))
 
 
-def _checked_levels(arrays: Iterable[Any], names: Sequence[str], files: Survey) -> list[Any]:
-    """Return the levels of an image; refuse those that are not what they claim."""
-    large, levels = None, []
-    for array, name in zip(arrays, names, strict=True):
+def _check_levels(levels: Sequence[Any], names: Sequence[str], files: Survey) -> None:
+    """Refuse levels of an image that are not what they claim."""
+    for array, name, large in zip(levels, names, [levels[0], *levels], strict=False):
         _check_array(array, *amount(files, name))
-        if large is not None:
-            smaller = all(a <= b for a, b in zip(array.shape, large.shape, strict=False))
-            if array.ndim != large.ndim or array.dtype != large.dtype or not smaller:
-                raise FileError(
-                    f"has a level {name} that is not a smaller copy of the one above it"
-                )
-        levels.append(array)
-        large = array
-    return levels
+        smaller = all(a <= b for a, b in zip(array.shape, large.shape, strict=False))
+        if array.ndim != large.ndim or array.dtype != large.dtype or not smaller:
+            raise FileError(f"has a level {name} that is not a smaller copy of the one above it")
 
 
 def _check_array(array: Any, files: int, stored: int) -> None:
