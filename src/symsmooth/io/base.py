@@ -114,6 +114,25 @@ def naming_errors(file: Path) -> Iterator[None]:
 
 
 @contextmanager
+def naming_write_errors(file: Path) -> Iterator[None]:
+    """Make whatever goes wrong while a file is written a FileError of one line that names it."""
+    try:
+        with suppress_warnings():
+            yield
+    except Exception as error:
+        remedy = "; choose another place for it" if isinstance(error, OSError) else ""
+        raise FileError(f"{file}: cannot be written: {one_line(error)}{remedy}") from error
+
+
+def check_place(file: Path) -> None:
+    """Refuse a name in a folder that is not there, or cannot be written to."""
+    if not file.parent.is_dir():
+        raise FileError(f"{file}: there is no folder {file.parent}; make it first")
+    if not os.access(file.parent, os.W_OK):
+        raise FileError(f"{file}: the folder {file.parent.resolve()} cannot be written to")
+
+
+@contextmanager
 def suppress_warnings() -> Iterator[None]:
     """Keep a decoder's warnings from the user: what matters is raised as an error.
 

@@ -104,8 +104,7 @@ def _exposure(raw: Any, order: str) -> dict[int, Value]:
     """Return the exposure as EXIF tags."""
     found: dict[int, Value] = {}
     other, lens = getattr(raw, "other", None), getattr(raw, "lens", None)
-    numbers = {33434: "shutter", 33437: "aperture", 37386: "focal_len"}
-    for tag, name in numbers.items():
+    for tag, name in ((33434, "shutter"), (33437, "aperture"), (37386, "focal_len")):
         value = float(getattr(other, name, 0.0) or 0.0)
         if 0.0 < value < 1e5:
             found[tag] = 5, 1, struct.pack(f"{order}2I", round(value * 10_000), 10_000)
@@ -126,11 +125,8 @@ def _thumbnail(raw: Any) -> Array | None:
     with suppress(rawpy.LibRawError, OSError, ValueError):
         found = raw.extract_thumb()
         is_jpeg = found.format == rawpy.ThumbFormat.JPEG
-        small: Any = (
-            Image.open(io.BytesIO(found.data), formats=["JPEG"])
-            if is_jpeg
-            else Image.fromarray(found.data)
-        )
+        data: Any = io.BytesIO(found.data) if is_jpeg else found.data
+        small: Any = Image.open(data, formats=["JPEG"]) if is_jpeg else Image.fromarray(data)
         small.thumbnail((_THUMBNAIL, _THUMBNAIL))
         return np.asarray(small.convert("RGB"))
     return None

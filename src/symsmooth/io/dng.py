@@ -43,7 +43,6 @@ _READABLE = (1, 7, 8, 34892, 52546)  # none, lossless JPEG, deflate, lossy JPEG,
 _LOSSLESS_JPEG = 7
 _EXIF, _GPS = 34665, 34853
 _DAYLIGHT = 21  # D65, of CalibrationIlluminant1
-_FRACTION = 10_000
 _XYZ_TO_SRGB = (3.2406, -1.5372, -0.4986, -0.9689, 1.8758, 0.0415, 0.0557, -0.2040, 1.0570)
 
 
@@ -134,7 +133,7 @@ def _info(page: Any, pixels: Array) -> RawInfo:
         raise FileError(f"has an active area outside of its {width} x {height} pixels: damaged")
     samples = pixels.shape[2] if pixels.ndim == 3 else 1
     rows, columns = (int(n) for n in _numbers(page, 50713, (1, 1)))
-    black = np.array(_rationals(page, 50714, (0.0,)), np.float64)
+    black = np.array(_numbers(page, 50714, (0.0,)), np.float64)
     if black.size == 1:
         black = np.full((1, samples), black[0])
     elif black.size != rows * columns * samples or min(rows, columns) < 1:
@@ -165,20 +164,13 @@ def _pattern(page: Any) -> Array | None:
 
 
 def _numbers(page: Any, tag: int, default: tuple[float, ...]) -> tuple[Any, ...]:
-    """Return the numbers of a tag."""
+    """Return the numbers of a tag, which may be fractions."""
     if tag not in page.tags:
         return default
-    value = page.tags[tag].value
-    found = tuple(np.ravel(value).tolist())
+    found = tuple(np.ravel(page.tags[tag].value).tolist())
     if not found or not all(isinstance(n, (int, float)) for n in found):
         raise FileError(f"has a tag {tag} that is no number: damaged")
-    return found
-
-
-def _rationals(page: Any, tag: int, default: tuple[float, ...]) -> tuple[float, ...]:
-    """Return the numbers of a tag that may be fractions."""
-    found = _numbers(page, tag, default)
-    if tag in page.tags and int(page.tags[tag].dtype) in (5, 10):
+    if int(page.tags[tag].dtype) in (_RATIONAL, _SRATIONAL):
         pairs = zip(found[::2], found[1::2], strict=True)
         return tuple(a / b if b else float("nan") for a, b in pairs)
     return found
@@ -257,31 +249,19 @@ def _pack(tile: Array) -> bytes:
 
 
 def _write_anew(handle: BinaryIO, image: ImageFile, camera: Camera) -> None:
-    """Write a mosaic and what is known of it."""
-    order = camera.byteorder
+    """Write a mosaic and what is known of it: a thumbnail with all tags of the camera, the raw image."""
+    order, plain = camera.byteorder, {"metadata": None, "software": False}
     thumbnail = _thumbnail(image) if camera.thumbnail is None else camera.thumbnail
+    main: Any = {"photometric": "rgb", "subifds": 1, "subfiletype": 1, "datetime": camera.datetime}
+    rows = max(1, 2**20 // (2 * image.pixels.shape[1]))
+    raw: Any = {"photometric": "cfa", "subfiletype": 0, "rowsperstrip": rows}
     with tifffile.TiffWriter(handle, byteorder=order, ome=False, imagej=False) as writer:
-        writer.write(
-            thumbnail,
-            photometric="rgb",
-            subifds=1,
-            subfiletype=1,
-            metadata=None,
-            software=False,
-            datetime=camera.datetime,
-            extratags=_main_tags(camera),
-        )
-        writer.write(
-            image.pixels,
-            photometric="cfa",
-            subfiletype=0,
-            metadata=None,
-            software=False,
-            rowsperstrip=max(1, 2**20 // (2 * image.pixels.shape[1])),
-            extratags=_raw_tags(image),
-        )
-    _add_directory(handle, _EXIF, camera.exif, order)
-    _add_directory(handle, _GPS, camera.gps, order)
+        writer.write(thumbnail, **main, **plain, extratags=_main_tags(camera))
+        writer.write(image.pixels, **raw, **plain, extratags=_raw_tags(image))
+    for tag, values in ((_EXIF, camera.exif), (_GPS, camera.gps)):
+        if values:
+            at = append_directory(handle, values)
+            put_value(handle, tag, integers([at], order, _LONG))
 
 
 def _main_tags(camera: Camera) -> list[tuple[Any, ...]]:
@@ -299,9 +279,8 @@ def _main_tags(camera: Camera) -> list[tuple[Any, ...]]:
         (50728, _RATIONAL, 3, _fractions(camera.neutral), True),
         (50778, _SHORT, 1, _DAYLIGHT, True),
     ]
-    if camera.private:
-        tags.append((50740, _BYTE, len(camera.private), camera.private, True))
-    return tags
+    private = camera.private
+    return [*tags, (50740, _BYTE, len(private), private, True)] if private else tags
 
 
 def _raw_tags(image: ImageFile) -> list[tuple[Any, ...]]:
@@ -309,19 +288,15 @@ def _raw_tags(image: ImageFile) -> list[tuple[Any, ...]]:
     info = image.details.raw
     assert info is not None
     assert info.pattern is not None
-    rows, columns = info.pattern.shape
     height, width = image.pixels.shape
-    top, left = info.area[0].start, info.area[1].start
-    bottom, right = info.area[0].stop, info.area[1].stop
-    black = np.rint(info.black * 256).astype(int).ravel()
-    fractions = tuple(n for value in black.tolist() for n in (value, 256))
+    (top, bottom), (left, right) = ((part.start, part.stop) for part in info.area)
     return [
-        (33421, _SHORT, 2, (rows, columns), True),  # CFARepeatPatternDim
-        (33422, _BYTE, rows * columns, bytes(info.pattern.ravel().tolist()), True),
+        (33421, _SHORT, 2, info.pattern.shape, True),  # CFARepeatPatternDim
+        (33422, _BYTE, info.pattern.size, bytes(info.pattern.ravel().tolist()), True),
         (50710, _BYTE, 3, bytes([0, 1, 2]), True),  # CFAPlaneColor
         (50711, _SHORT, 1, 1, True),  # CFALayout: rectangular
-        (50713, _SHORT, 2, tuple(info.black.shape), True),  # BlackLevelRepeatDim
-        (50714, _RATIONAL, len(black), fractions, True),
+        (50713, _SHORT, 2, info.black.shape, True),  # BlackLevelRepeatDim
+        (50714, _RATIONAL, info.black.size, _fractions(info.black.ravel(), 256), True),
         (50717, _LONG, 1, round(info.white), True),
         (50718, _RATIONAL, 2, (1, 1, 1, 1), True),  # DefaultScale
         (50719, _LONG, 2, (0, 0), True),  # DefaultCropOrigin
@@ -334,9 +309,9 @@ def _text(tag: int, text: str) -> tuple[Any, ...]:
     return tag, _ASCII, len(text) + 1, text, True
 
 
-def _fractions(values: Any) -> tuple[int, ...]:
+def _fractions(values: Any, below: int = 10_000) -> tuple[int, ...]:
     """Return numbers as fractions, numerator and denominator by turns."""
-    return tuple(n for value in values for n in (round(float(value) * _FRACTION), _FRACTION))
+    return tuple(n for value in values for n in (round(float(value) * below), below))
 
 
 def _thumbnail(image: ImageFile, side: int = 256) -> Array:
@@ -347,10 +322,3 @@ def _thumbnail(image: ImageFile, side: int = 256) -> Array:
     step = max(6, -(-max(light.shape) // side) // 6 * 6)
     shown = np.rint(255 * means(light, (step, step)) ** (1 / 2.2)).astype(np.uint8)
     return np.repeat(shown[..., np.newaxis], 3, axis=-1)
-
-
-def _add_directory(handle: BinaryIO, tag: int, values: Mapping[int, Value], order: str) -> None:
-    """Write a directory below the first one."""
-    if values:
-        at = append_directory(handle, values)
-        put_value(handle, tag, integers([at], order, _LONG))

@@ -55,18 +55,6 @@ def limit_decoded_size(n_bytes: int) -> Iterator[None]:
         _LIMIT.reset(token)
 
 
-def charge(n_bytes: int) -> None:
-    """Refuse pixels beyond what :func:`limit_decoded_size` leaves for them."""
-    budget = _LIMIT.get()
-    if budget is None:
-        return
-    budget[1] -= n_bytes
-    if budget[1] < 0:
-        raise FileError(
-            f"unpacks to more than the {budget[0] / 1e6:.0f} MB of pixels allowed here; cut it"
-        )
-
-
 def check_declared_size(
     n_bytes: int, stored: int, *, piece: int = 0, whole: bool = True, best: int = DEFLATE
 ) -> None:
@@ -77,8 +65,13 @@ def check_declared_size(
     will be in memory, and not only some pieces; ``best`` is how much smaller than its pixels a file of
     this format can be.
     """
-    if whole:
-        charge(n_bytes)
+    budget = _LIMIT.get()
+    if whole and budget is not None:
+        budget[1] -= n_bytes
+        if budget[1] < 0:
+            raise FileError(
+                f"unpacks to more than the {budget[0] / 1e6:.0f} MB of pixels allowed here; cut it"
+            )
     for claimed in (n_bytes, piece):
         if claimed > max(_LARGE, best * stored):
             raise FileError(

@@ -8,8 +8,7 @@ stack of pictures, 1 depth, 401 and above a stack of volumes.  Files that are na
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 from mrcfile.dtypes import HEADER_DTYPE
@@ -30,8 +29,7 @@ _VERSION = 20141  # of the format, with its labels and the mode of 16-bit floats
 _LABELS, _WIDTH = 10, 80
 
 
-@dataclass(frozen=True)
-class Stored:
+class Stored(NamedTuple):
     """How pixels are stored: header and extended header, and their dtype."""
 
     prefix: bytes

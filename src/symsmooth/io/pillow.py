@@ -229,12 +229,13 @@ def _png_header(handle: BinaryIO) -> tuple[int, int]:
 def _read_chunks(handle: BinaryIO) -> list[Chunk]:
     """Return what is not pixels, and an empty chunk where these are."""
     chunks: list[Chunk] = []
-    total = 0
+    total, has_pixels = 0, False
     handle.seek(len(_SIGNATURE))
     while len(start := handle.read(8)) == 8:
         size, kind = struct.unpack(">I4s", start)
-        if kind == b"IDAT" and _PIXELS not in chunks:
+        if kind == b"IDAT" and not has_pixels:
             chunks.append(_PIXELS)
+            has_pixels = True
         if kind in _OF_OLD_PIXELS:
             handle.seek(size + 4, 1)
             continue

@@ -18,7 +18,15 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from .base import FileError, OpenFile, commit, naming_errors, one_line, suppress_warnings
+from .base import (
+    FileError,
+    OpenFile,
+    commit,
+    naming_errors,
+    naming_write_errors,
+    one_line,
+    suppress_warnings,
+)
 from .boxes import Box, check_box
 from .files import write_checked
 from .formats import FORMATS, format_of, module_of, open_file
@@ -184,19 +192,16 @@ class Target:
             raise FileError(f"{self.path}: not all of it was written; give all boxes")
         assert self._like is not None
         image, format = replace(self._like, pixels=self._pixels), format_of(self.path)
-        final = Path(os.path.realpath(self.path))
         self._pixels = None
         if format == "TIFF":
             write_checked(self.path, [image], note)
-        try:
-            if format == "ZARR":
-                module_of("ZARR").complete(self._place.pixels, image.details, note)
-            if format != "TIFF":
+        else:
+            with naming_write_errors(self.path):
+                if format == "ZARR":
+                    module_of("ZARR").complete(self._place.pixels, image.details, note)
                 del image  # of a memory map that is in use Windows does not change the name
-                self._check_place()
-                commit(self._place.pixels, final)
-        except OSError as error:
-            raise FileError(f"{self.path}: cannot be written: {one_line(error)}") from error
+                self._place.check()
+                commit(self._place.pixels, Path(os.path.realpath(self.path)))
         self._place.release(remove=True)
 
     def close(self) -> None:

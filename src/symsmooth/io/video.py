@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import av
 import numpy as np
 
-from .base import FileError, OpenFile, one_line
+from .base import FileError, OpenFile, check_place, one_line
 from .images import Array, ImageFile
 from .limits import check_declared_size
 from .video_pixels import Pixels, pixels_of
@@ -469,8 +469,7 @@ def check_name(path: Path, lossless: bool) -> None:
         )
     if lossless and suffix not in (".mkv", ".y4m"):
         raise FileError(f"{path}: lossless video (FFV1) goes into .mkv; end the name so")
-    if not path.parent.is_dir():
-        raise FileError(f"{path}: there is no folder {path.parent}; make it first")
+    check_place(path)
 
 
 def _encoder_options(codec: str) -> dict[str, str]:
