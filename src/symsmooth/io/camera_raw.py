@@ -142,9 +142,11 @@ def _tiff_metadata(handle: BinaryIO) -> dict[str, Any]:
     order = {b"II": "<", b"MM": ">"}[start[:2]]
     main = read_values(handle, first_directory(handle))
     texts = {"make": _MAKE, "model": _MODEL, "datetime": _DATE}
-    said = {name: _text(main[tag]) for name, tag in texts.items() if tag in main}
-    found: dict[str, Any] = {name: text for name, text in said.items() if text}
-    found["byteorder"] = order
+    found: dict[str, Any] = {"byteorder": order}
+    for name, tag in texts.items():
+        text = main[tag][2].split(b"\0")[0].decode("ascii", "replace") if tag in main else ""
+        if text.strip():
+            found[name] = text.strip()
     for name, tag in (("exif", _EXIF), ("gps", _GPS)):
         with suppress(ValueError, KeyError, OSError, struct.error):
             found[name] = read_values(handle, struct.unpack(f"{order}I", main[tag][2])[0])
@@ -161,7 +163,3 @@ def _private(note: bytes, order: str, place: int) -> bytes:
     """Return a maker note as DNGPrivateData in Adobe's form, which says where it was in its file."""
     body = (b"II" if order == "<" else b"MM") + struct.pack(">I", place) + note
     return b"Adobe\0MakN" + struct.pack(">I", len(body)) + body + b"\0" * (len(body) % 2)
-
-
-def _text(value: Value) -> str:
-    return value[2].split(b"\0")[0].decode("ascii", "replace").strip()

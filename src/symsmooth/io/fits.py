@@ -44,7 +44,8 @@ def read(file: OpenFile) -> list[ImageFile]:
     options: Any = {"do_not_scale_image_data": True, "disable_image_compression": False}
     with fits.open(file.handle, memmap=False, **options) as opened:
         hdus = list(_advancing(opened))
-        check_declared_size(sum(_claimed(hdu) for hdu in hdus if _is_image(hdu)), file.size)
+        bits = [math.prod(hdu.shape) * abs(hdu.header["BITPIX"]) for hdu in hdus if _is_image(hdu)]
+        check_declared_size(sum(bits) // 8, file.size)
         parts: list[bytes | None] = []
         images: list[ImageFile] = []
         for hdu in hdus:
@@ -80,11 +81,6 @@ def _advancing(opened: Any) -> Iterator[Any]:
 
 def _is_image(hdu: Any) -> bool:
     return bool(hdu.is_image) and len(hdu.shape) >= 2 and 0 not in hdu.shape
-
-
-def _claimed(hdu: Any) -> int:
-    """Return the bytes of pixels that a header promises."""
-    return math.prod(map(int, hdu.shape)) * abs(hdu.header["BITPIX"]) // 8
 
 
 def _raw(hdu: Any, handle: BinaryIO, size: int) -> bytes:

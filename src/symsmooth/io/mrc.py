@@ -129,8 +129,10 @@ def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str)
         stored = image.pixels.dtype.newbyteorder(_order(header))
         header["mode"] = _mode(image.pixels.dtype)
     _set_statistics(header, image.pixels)
-    if note:
-        _add_label(header, note)
+    used = int(header["nlabl"])
+    if note and 0 <= used < _LABELS:  # else no label is free
+        header["label"][used] = note.encode("ascii", "replace")[:_WIDTH]
+        header["nlabl"] = used + 1
     handle.write(header.tobytes())
     handle.write(prefix[HEADER_DTYPE.itemsize :])
     handle.write(np.ascontiguousarray(image.pixels, stored).view(np.uint8).data)
@@ -145,14 +147,6 @@ def _set_statistics(header: Any, pixels: Array) -> None:
             header["dmean"] = values.mean()
     if header["rms"] >= 0:
         header["rms"] = values.std()
-
-
-def _add_label(header: Any, note: str) -> None:
-    """Put a note into the first free label."""
-    used = int(header["nlabl"])
-    if 0 <= used < _LABELS:
-        header["label"][used] = note.encode("ascii", "replace")[:_WIDTH]
-        header["nlabl"] = used + 1
 
 
 def _fresh(image: ImageFile) -> Any:

@@ -45,7 +45,7 @@ _KINDS = {(1, False): 0, (3, False): 2, (1, True): 4, (3, True): 6}  # channels,
 _PALETTE = 3  # the colour type of numbers
 _OF_OLD_PIXELS = {b"tRNS", b"hIST", b"PLTE", b"IDAT", b"IHDR", b"IEND"}
 _OF_OLD_KIND = {b"bKGD", b"sBIT"}  # true only while colour type and depth are the same
-_KNOWN = set(b"cHRM gAMA iCCP sRGB cICP mDCV cLLI pHYs sPLT tIME oFFs pCAL sCAL sTER".split())
+_KNOWN = set(b"IDAT cHRM gAMA iCCP sRGB cICP mDCV cLLI pHYs sPLT tIME oFFs pCAL sCAL sTER".split())
 _MAX_METADATA = 2**27
 _BAND = 2**21  # bytes that are filtered at a time
 
@@ -78,7 +78,9 @@ def read(file: OpenFile) -> list[ImageFile]:
     """Read one picture and split off its alpha channel."""
     handle, format = file.handle, file.format
     ramp: Ramp | None = None
-    depth, colour_type = _png_header(handle) if format == "PNG" else (8, 2)
+    depth, colour_type = 8, 2
+    if format == "PNG":
+        depth, colour_type = handle.read(26)[24:].ljust(2, b"\0")
     coded = handle.read() if format == "JPEG" else b""
     check_scans(coded)
     handle.seek(0)
@@ -220,12 +222,6 @@ def _save(handle: BinaryIO, pixels: Array, image: ImageFile, format: str, note: 
     picture.save(handle, format=format, **{k: v for k, v in extra.items() if v})
 
 
-def _png_header(handle: BinaryIO) -> tuple[int, int]:
-    """Return the bit depth and the colour type."""
-    start = handle.read(26)
-    return (start[24], start[25]) if len(start) == 26 else (0, 0)
-
-
 def _read_chunks(handle: BinaryIO) -> list[Chunk]:
     """Return what is not pixels, and an empty chunk where these are."""
     chunks: list[Chunk] = []
@@ -306,7 +302,11 @@ def _png_chunks(image: ImageFile, note: str, kind_now: tuple[int, int]) -> list[
     own, is_png = image.details.own, isinstance(image.details.own, PngParts)
     found = own.chunks if is_png else [*_as_chunks(image.details), _PIXELS]
     same_kind = is_png and own.kind == kind_now
-    chunks = [chunk for chunk in found if chunk == _PIXELS or _still_true(chunk[0], same_kind)]
+    chunks = [  # unknown ones say in the case of their last letter whether they hold for new pixels
+        (kind, body)
+        for kind, body in found
+        if kind in _KNOWN or kind[3:].islower() or (same_kind and kind in _OF_OLD_KIND)
+    ]
     if image.ramp is not None:  # only a background colour may stand between a palette and pixels
         _insert(chunks, (b"PLTE", image.ramp.colours.tobytes()), b"bKGD", b"IDAT")
     exif = [i for i, (kind, _) in enumerate(chunks) if kind == b"eXIf"]
@@ -321,13 +321,6 @@ def _insert(chunks: list[Chunk], chunk: Chunk, *before: bytes) -> None:
     """Put a chunk before the first of some kinds, or at the end."""
     at = next((i for i, (kind, _) in enumerate(chunks) if kind in before), len(chunks))
     chunks.insert(at, chunk)
-
-
-def _still_true(kind: bytes, same_kind: bool) -> bool:
-    """Whether a chunk holds for new pixels; unknown ones say so in the case of their last letter."""
-    if kind in _OF_OLD_KIND:
-        return same_kind
-    return kind not in _OF_OLD_PIXELS and (kind in _KNOWN or kind[3:].islower())
 
 
 def _add_text(chunks: list[Chunk], note: str) -> None:

@@ -102,11 +102,12 @@ def _gaps(levels: Sequence[Any], handle: BinaryIO, size: int) -> list[tuple[int,
 def take_skeleton(handle: BinaryIO, levels: Sequence[Any], size: int) -> Skeleton | None:
     """Return all of a file but its pixels, read piece by piece; None if it cannot be taken apart."""
     between = _gaps(levels, handle, size)
-    return None if between is None else (size, _pieces_of(handle, between))
+    return None if between is None else (size, _read_parts(handle, between))
 
 
-def _pieces_of(handle: BinaryIO, between: Iterable[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
-    for start, end in between:
+def _read_parts(handle: BinaryIO, parts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
+    """Yield parts of a file, long ones piece by piece: where they are, and what is there."""
+    for start, end in parts:
         for at in range(start, end, _STEP):
             handle.seek(at)
             yield at, handle.read(min(end - at, _STEP))

@@ -377,18 +377,14 @@ def _check_ome(tiff: tifffile.TiffFile, n_pages: int) -> None:
     except ElementTree.ParseError:
         return  # nor can tifffile, which takes the pages as they are
     files = {e.attrib["FileName"] for e in elements if "FileName" in e.attrib}
-    planes = max((_claimed_planes(element.attrib) for element in elements), default=0)
+    planes = 0
+    for said in (element.attrib for element in elements):
+        product = math.prod(int(said.get(f"Size{axis}", 1)) for axis in "CZT")
+        planes = max(planes, product, *(int(said.get(name, 0)) for name in _OF_PLANES))
     if len(files) < 2 and planes > max(_FEW_PLANES, _PLANES_A_PAGE * n_pages):
         raise FileError(f"claims {planes} planes and has {n_pages} pages: damaged")
     if len(files) > 1 or (files and tiff.series[0].kind != "ome"):
         raise FileError("is one of several files of an image; save the image as one file")
-
-
-def _claimed_planes(attributes: Mapping[str, str]) -> int:
-    """Return how many planes an element of OME-XML speaks of."""
-    sizes = [int(attributes.get(f"Size{axis}", 1)) for axis in "CZT"]
-    named = [int(attributes.get(name, 0)) for name in _OF_PLANES]
-    return max(math.prod(sizes), *named)
 
 
 def checked_series(tiff: tifffile.TiffFile, *, whole: bool = True) -> list[Any]:

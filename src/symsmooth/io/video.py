@@ -27,6 +27,10 @@ from .video_pixels import Pixels, pixels_of
 # Constant quality (CRF) of the encoders.  At 12 coding costs 0.2 to 0.3 dB of a clip denoised at sigma 20,
 # and 1.1 to 1.6 dB at sigma 5, where there are 44 dB; at 16 twice as much, for two thirds of the bytes.
 QUALITY = 12
+_OPTIONS = {  # x265 prints lines of its own
+    "ffv1": {"level": "3", "slicecrc": "1"}, "libx264": {"crf": str(QUALITY)}, "wrapped_avframe": {},
+    "libx265": {"crf": str(QUALITY), "x265-params": "log-level=none"},
+}  # fmt: skip
 _CONTAINERS = {
     ".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska", ".y4m": "yuv4mpegpipe"
 }  # that are written, by the ending of a name  # fmt: skip
@@ -87,7 +91,8 @@ class Video:
         streams = self._container.streams
         if len(streams) > _MAX_STREAMS:
             raise FileError(f"has {len(streams)} streams; take out those you need")
-        moving = [each for each in streams.video if not _is_cover(each)]
+        cover = av.stream.Disposition.attached_pic
+        moving = [each for each in streams.video if not each.disposition & cover]
         if not moving:
             raise FileError("has no video stream")
         self.stream: Any = moving[0]
@@ -157,8 +162,10 @@ class Video:
 
     def _check_end(self, sizes: list[int]) -> None:
         """Refuse a container that says that it has more than is there."""
+        self._handle.seek(0)
         said = {
-            "mov": _mp4_size, "matroska": _matroska_size, "avi": _avi_size,
+            "mov": _mp4_size, "matroska": _matroska_size,
+            "avi": lambda handle, _: 8 + int.from_bytes(handle.read(8)[4:], "little"),
             _Y4M: lambda handle, size: _y4m_size(handle, size, sizes),
         }[self._kind](self._handle, self._size)  # fmt: skip
         for expected, has, what in (
@@ -269,15 +276,8 @@ def _words(error: BaseException) -> str:
     return str(getattr(error, "strerror", None) or one_line(error)).lower()
 
 
-def _avi_size(handle: BinaryIO, size: int) -> int:
-    """Return how many bytes an AVI says it has."""
-    handle.seek(4)
-    return 8 + int.from_bytes(handle.read(4), "little")
-
-
 def _matroska_size(handle: BinaryIO, size: int) -> int | None:
     """Return how many bytes a Matroska says it has; None if it does not say so."""
-    handle.seek(0)
     start = handle.read(4096)
     length, at = _ebml_size(start, 4)
     at += length or 0
@@ -315,16 +315,11 @@ def _ebml_size(data: bytes, at: int) -> tuple[int | None, int]:
 
 def _y4m_size(handle: BinaryIO, size: int, frames: list[int]) -> int | None:
     """Return how many bytes a Y4M with one frame more would have, if it has a part of that frame."""
-    handle.seek(0)
     header, _, rest = handle.read(4096).partition(b"\n")
     if not rest.startswith(b"FRAME\n"):
         return None
     whole = len(header) + 1 + sum(frames) + 6 * len(frames)
     return whole if size == whole else whole + frames[0] + 6
-
-
-def _is_cover(stream: Any) -> bool:
-    return bool(stream.disposition & av.stream.Disposition.attached_pic)
 
 
 def _display_matrix(frame: Any) -> tuple[int, ...] | None:
@@ -375,7 +370,7 @@ class VideoWriter:
         context.width, context.height = source.codec_context.width, source.codec_context.height
         context.pix_fmt = pix_fmt
         context.time_base = stream.time_base = source.time_base
-        context.options = _encoder_options(codec)
+        context.options = _OPTIONS[codec]
         if source.sample_aspect_ratio:
             context.sample_aspect_ratio = source.sample_aspect_ratio
         for name, value in (video._tags | video.pixels.tags(pix_fmt)).items():
@@ -470,14 +465,6 @@ def check_name(path: Path, lossless: bool) -> None:
     if lossless and suffix not in (".mkv", ".y4m"):
         raise FileError(f"{path}: lossless video (FFV1) goes into .mkv; end the name so")
     check_place(path)
-
-
-def _encoder_options(codec: str) -> dict[str, str]:
-    if codec == "ffv1":
-        return {"level": "3", "slicecrc": "1"}
-    if codec == "libx265":  # it prints lines of its own
-        return {"crf": str(QUALITY), "x265-params": "log-level=none"}
-    return {"crf": str(QUALITY)}
 
 
 def _fits(stream: Any, container: str) -> bool:

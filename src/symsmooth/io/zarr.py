@@ -55,7 +55,11 @@ class Place:
 
 def read(file: OpenFile) -> list[ImageFile]:
     """Read every image of the store."""
-    images = [_read_image(file, found) for found in find_images(file)]
+    images = []
+    for found in find_images(file):
+        pixels, axes = native(np.asarray(found.levels[0][...])), found.axes
+        details = _details(file, found)
+        images.append(ImageFile(pixels, channels_of(axes), None, file.format, details, axes))
     if not images:
         raise FileError("holds no array of two or more dimensions")
     return images
@@ -150,12 +154,6 @@ def _check_array(array: Any, files: int, stored: int) -> None:
         raise FileError("is coded with pickle, which can run any code; save it with another filter")
     check_declared_size(int(array.nbytes), stored, piece=_piece(array), whole=False)
     check_pieces(int(array.nchunks), files, stored, sharded=array.shards is not None)
-
-
-def _read_image(file: OpenFile, found: StoredImage) -> ImageFile:
-    """Read one image: its largest level."""
-    pixels, details = native(np.asarray(found.levels[0][...])), _details(file, found)
-    return ImageFile(pixels, channels_of(found.axes), None, file.format, details, found.axes)
 
 
 def _details(file: OpenFile, found: StoredImage) -> Details:
