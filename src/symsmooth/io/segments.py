@@ -279,8 +279,8 @@ class Segments:
 
     def _decoded(self, page: int, index: int) -> Array:
         """Return a segment; one that is nowhere is 0."""
-        table = self._level.pages[page]
-        with self._lock:
+        with self._lock:  # a page may be read now, too
+            table = self._level.pages[page]
             offset, count = table.dataoffsets[index], table.databytecounts[index]
             self._handle.seek(offset)
             data = self._handle.read(count) if offset and count else None
