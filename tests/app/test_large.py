@@ -76,14 +76,15 @@ def heed_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-# Wait after some boxes; those of other processes count.
+# Wait after some boxes; those of other processes count.  A dask worker runs what it preloads twice.
 WAITS = """
 from symsmooth.io import regions
-write = regions.Target.write
+write = getattr(regions.Target.write, "real", regions.Target.write)
 def write_and_wait(self, box, pixels):
     write(self, box, pixels)
     if self.n_done >= {boxes}:
         barrier()
+write_and_wait.real = write
 regions.Target.write = write_and_wait
 """
 

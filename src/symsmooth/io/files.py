@@ -110,10 +110,10 @@ def check_writable(path: str | os.PathLike[str], like: ImageFile | Sequence[Imag
 
 def _check_holds(format: Format, image: ImageFile) -> None:
     """Raise FileError if, as its record says, a format cannot hold an image."""
-    name, dtype = format.words, str(image.pixels.dtype)
+    name, dtype, spatial = format.words, str(image.pixels.dtype), image.spatial
     if image.pixels.ndim < 2:
         raise FileError(f"{name} holds pictures and stacks, got shape {image.pixels.shape}")
-    if format.flat and len(image.spatial) != 2:
+    if format.flat and len(spatial) != 2:
         raise FileError(f"{name} holds one 2-D picture, got shape {image.pixels.shape}; use .tif")
     if format.flat and image.n_channels not in (1, 3) and not (format.cmyk and image.is_cmyk):
         raise FileError(f"{name} holds grey or RGB, got {image.n_channels} channels; use .tif")
@@ -123,8 +123,8 @@ def _check_holds(format: Format, image: ImageFile) -> None:
         kind = {1: "grey", 3: "RGB"}.get(image.n_channels, "pixels") if format.flat else "pixels"
         place = ".png, .tif or .npy" if format.flat and dtype == "uint16" else ".tif or .npy"
         raise FileError(f"{name} holds {format.kinds}, got {dtype} {kind}; write to {place}")
-    if image.spatial and max(image.spatial) > format.longest:
-        size = "x".join(str(n) for n in reversed(image.spatial))
+    if spatial and max(spatial) > format.longest:
+        size = "x".join(str(n) for n in reversed(spatial))
         raise FileError(
             f"{name} holds at most {format.longest} pixels a side, got {size}; write to .png or .tif"
         )
