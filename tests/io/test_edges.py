@@ -300,6 +300,26 @@ def test_xmp_and_resolution_go_with_a_picture_to_tiff(tmp_path: Path) -> None:
     assert xmp in as_png.read_bytes()
 
 
+def test_pixels_are_not_written_through_a_memory_map(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a full disk that would be a crash (SIGBUS), not an error."""
+    path, out = tmp_path / "a.tif", tmp_path / "b.tif"
+    pixels = rng.integers(0, 256, (3, 20, 24), np.uint8)
+    tifffile.imwrite(path, pixels, imagej=True, metadata={"axes": "ZYX"})
+    image = read_image(path)
+    with tifffile.TiffFile(path) as opened:
+        assert opened.series[0].dataoffset is not None  # stored without gaps
+
+    def fail(*given: Any, **more: Any) -> None:
+        raise AssertionError("mapped")
+
+    monkeypatch.setattr(np, "memmap", fail)
+    write_image(out, 255 - image.pixels, image)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(tifffile.imread(out), 255 - pixels)
+
+
 def test_what_cannot_be_put_into_its_place_is_not(tmp_path: Path) -> None:
     """A codec that is not installed, or bits that fill no byte: such a file is written anew."""
     path = tmp_path / "a.tif"
