@@ -370,7 +370,7 @@ class VideoWriter:
         context.width, context.height = source.codec_context.width, source.codec_context.height
         context.pix_fmt = pix_fmt
         context.time_base = stream.time_base = source.time_base
-        context.options = dict(_OPTIONS[codec])  # PyAV takes out what the encoder has used
+        context.options = dict(_OPTIONS[codec])  # a copy that is its own
         if source.sample_aspect_ratio:
             context.sample_aspect_ratio = source.sample_aspect_ratio
         for name, value in (video._tags | video.pixels.tags(pix_fmt)).items():
