@@ -696,8 +696,7 @@ def test_a_format_is_a_record_and_a_module(name: str) -> None:
         assert callable(module.write)
         assert formats.ending_of(name) == record.suffixes[0]
         assert all(formats.format_of(f"a{each}") == name for each in record.suffixes)
-    in_pieces = [hasattr(module, each) for each in ("open_source", "make_target", "open_target")]
-    assert in_pieces == [record.in_pieces] * 3
+    assert hasattr(module, "open_source") == record.in_pieces
 
 
 def test_a_sound_is_no_webp(tmp_path: Path) -> None:

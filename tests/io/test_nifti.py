@@ -165,12 +165,12 @@ LIES = {
     "negative": (42, np.array([-3], "<i2").tobytes(), "dimensions.*damaged"),
     "many": (40, np.array([9], "<i2").tobytes(), "dimensions.*damaged"),
     "longer": (42, np.array([8], "<i2").tobytes(), "bytes too early"),
-    "complex": (70, np.array([32], "<i2").tobytes(), "complex numbers; save"),
+    "complex": (70, np.array([32], "<i2").tobytes(), "holds complex64 values; save"),
     "unknown": (70, np.array([77], "<i2").tobytes(), "unknown data type 77"),
     "offset": (108, np.array([1e9], "<f4").tobytes(), "claims 1000000000 bytes"),
     "before": (108, np.array([12], "<f4").tobytes(), "start at byte 12: damaged"),
     "no number": (108, np.array([np.nan], "<f4").tobytes(), "start at byte nan: damaged"),
-    "scaled": (112, np.array([2, np.inf], "<f4").tobytes(), "scl_inter inf: damaged"),
+    "scaled": (112, np.array([2, np.inf], "<f4").tobytes(), "invalid intercept inf"),
 }
 
 

@@ -436,6 +436,21 @@ def test_fits_scaled_integers_with_blanks_come_back_as_integers(tmp_path: Path) 
         np.testing.assert_array_equal(opened[0].data, stored)
 
 
+def test_scaled_values_beyond_64_bits_are_held_at_the_limits(tmp_path: Path) -> None:
+    """The largest integers of 64 bits are no floats: rounded up, they would turn into the least."""
+    fits = pytest.importorskip("astropy.io.fits")
+    block = fits.PrimaryHDU(np.ones((4, 5), np.int64))
+    block.header["BSCALE"] = 2.0
+    data = block.header.tostring().encode() + bytes(2880)
+    (tmp_path / "in.fits").write_bytes(data)
+    (image,) = read_images(tmp_path / "in.fits")
+    from symsmooth.io import write_image
+
+    write_image(tmp_path / "out.fits", np.array([[1e30, -1e30, 8, 0, 4]] * 4), image)
+    with fits.open(tmp_path / "out.fits", do_not_scale_image_data=True) as opened:
+        assert opened[0].data[0].tolist() == [2**63 - 1, -(2**63), 4, 0, 2]
+
+
 def test_fits_checksums_are_true_after_a_note(tmp_path: Path) -> None:
     fits = pytest.importorskip("astropy.io.fits")
     block = fits.PrimaryHDU(pixels_of((20, 24), "i2"))

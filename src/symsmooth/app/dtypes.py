@@ -61,9 +61,7 @@ def rounded(pixels: Any, dtype: np.dtype[Any]) -> Any:
     return np.clip(whole, limits.min, limits.max).astype(dtype)
 
 
-def dtype_warnings(
-    image: ImageFile, asked: str, pixels: Any, kept: str = _KEPT_WORDS
-) -> list[JobWarning]:
+def dtype_warnings(image: ImageFile, asked: str, pixels: Any) -> list[JobWarning]:
     """Return what another dtype than the file's own costs.
 
     Parameters
@@ -74,8 +72,6 @@ def dtype_warnings(
         The dtype.
     pixels : ndarray
         What is to be written, or a sample of it, before it is rounded.
-    kept : str
-        What is kept of the metadata.
     """
     import numpy as np
 
@@ -94,7 +90,7 @@ def dtype_warnings(
     known = FORMATS.get(image.format)
     if (known is not None and known.tied) or image.details.n_parts > 1:
         own = f"{image.format} metadata is that of {image.pixels.dtype} pixels"
-        warnings.append(JobWarning("metadata", f"{own}: {kept} kept in {asked}"))
+        warnings.append(JobWarning("metadata", f"{own}: {_KEPT_WORDS} kept in {asked}"))
     return warnings
 
 

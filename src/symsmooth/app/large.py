@@ -82,22 +82,29 @@ def denoise_boxes(
     from .. import __version__
     from ..io import check_writable
     from ..io.regions import create_target
+    from ..io.stacks import cut
 
     begun = time.perf_counter()
-    image, stack = _like(source, job)
+    image = source.like
+    if job.channel_axis != "auto":
+        image = image.with_channels(job.channel_axis)
+    stack = cut(image, job.third)
+    if source.has_alpha and job.dtype not in ("", source.dtype.name):
+        raise UsageError(
+            "the file has opacity, which keeps its dtype; leave the dtype out", "dtype"
+        )
+    like = written_like(image, job.dtype)
     target.parent.mkdir(parents=True, exist_ok=True)
-    like = _written_like(source, job)
-    check_writable(target, written_like(image, job.dtype))
+    check_writable(target, like)
     report = progress or no_progress
     report(0.0, "survey")
     with connected(how.scheduler) as client:
-        plan = _plan(source, target, image, stack, job, bool(how.scheduler))
+        plan = _plan(source, target, like, stack, job, bool(how.scheduler))
         found, warnings = _describe_noise(plan, job, target)
-        sample = plan.stats.sample.original
-        warnings += dtype_warnings(image, job.dtype, sample, "only axes are")
+        warnings += dtype_warnings(image, job.dtype, plan.stats.sample.original)
         words = "" if found is None else f", {found.words}"
         with create_target(
-            target.resolve(), like, resume=how.resume, keep=True, key=plan.key
+            target.resolve(), source, like=like, resume=how.resume, keep=True, key=plan.key
         ) as result:
             boxes = plan.grid.indices
             todo = [index for index in boxes if not result.is_done(plan.grid.inner(index))]
@@ -149,35 +156,8 @@ def _reporting_kept_boxes(target: Target, n_boxes: int, how: BoxOptions) -> Iter
         raise
 
 
-def _like(source: Source, job: DenoiseJob) -> tuple[ImageFile, Stack]:
-    """Return what the file would be if it were read (pixels take no memory), and how it is cut."""
-    import numpy as np
-
-    from ..io import ImageFile
-    from ..io.stacks import cut
-
-    pixels = np.broadcast_to(np.zeros((), source.dtype), source.shape)
-    image = ImageFile(pixels, source.channel_axis, None, source.format, axes=source.axes)
-    if job.channel_axis != "auto":
-        image = image.with_channels(job.channel_axis)
-    return image, cut(image, job.third)
-
-
-def _written_like(source: Source, job: DenoiseJob) -> Source:
-    """Return what the target is made like: the source, or a plain image of the dtype asked for."""
-    import numpy as np
-
-    if job.dtype in ("", source.dtype.name):
-        return source
-    if source.has_alpha:
-        raise UsageError(
-            "the file has opacity, which keeps its dtype; leave the dtype out", "dtype"
-        )
-    return source.as_plain(np.dtype(job.dtype))
-
-
 def _plan(
-    source: Source, target: Path, image: ImageFile, stack: Stack, job: DenoiseJob, remote: bool
+    source: Source, target: Path, like: ImageFile, stack: Stack, job: DenoiseJob, remote: bool
 ) -> BoxPlan:
     """Say how the image is cut into boxes and survey it."""
     from .. import __version__
@@ -187,11 +167,10 @@ def _plan(
 
     whole = [isinstance(part, slice) for part in stack.pieces[0]]
     plain = tuple(axis for axis, kept in enumerate(whole) if not kept)
-    joint = () if image.channel_axis is None else (image.channel_axis % len(whole),)
+    joint = () if like.channel_axis is None else (like.channel_axis % len(whole),)
     spatial = [axis for axis, kept in enumerate(whole) if kept and axis not in joint]
-    like = _written_like(source, job)
-    chunks = list(target_chunks(target, like))
-    if target.suffix.lower() != ".zarr":  # boxes may share strips and tiles: one process writes
+    chunks = list(target_chunks(target, source, like))
+    if target.suffix.lower() != ".zarr":  # boxes may share strips and tiles
         longest = min(512, block_side(len(spatial)))
         chunks = [n if n <= longest else 1 for n in chunks]
     elif remote and any(chunks[axis] > 1 for axis in plain):
@@ -210,7 +189,7 @@ def _plan(
         "sigma": job.sigma, "noise": str(stats.noise), "seed": job.seed, "input": _state(source.path),
         "grid": [grid.edges, grid.halo], "axes": [plain, joint],
     }  # fmt: skip
-    return BoxPlan(source, task, stats, grid, plain, colours, like.dtype, json.dumps(key))
+    return BoxPlan(source, task, stats, grid, plain, colours, like.pixels.dtype, json.dumps(key))
 
 
 def _as_text(options: Mapping[str, object]) -> dict[str, object]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
 import shutil
-import stat
 import sys
 import threading
 import warnings
@@ -37,22 +35,12 @@ class FileError(ValueError):
 
 @dataclass(eq=False)
 class OpenFile:
-    """A file while it is read: opened once, and all that is read comes from its handle.
-
-    Attributes
-    ----------
-    path : Path
-    handle : binary file, or None for a Zarr, which is a folder
-    format : str
-        As of an ImageFile.
-    parsed : object
-        What the module of its format made of its directories or headers, for the next reader.
-    """
+    """A file while it is read: opened once, and all that is read comes from its handle."""
 
     path: Path
-    handle: Any
-    format: str
-    parsed: Any = None
+    handle: Any  # None for a Zarr, which is a folder
+    format: str  # as of an ImageFile
+    parsed: Any = None  # what the module of its format made of its headers, for the next reader
 
     @property
     def size(self) -> int:
@@ -126,6 +114,25 @@ def naming_errors(file: Path) -> Iterator[None]:
 
 
 @contextmanager
+def naming_write_errors(file: Path) -> Iterator[None]:
+    """Make whatever goes wrong while a file is written a FileError of one line that names it."""
+    try:
+        with suppress_warnings():
+            yield
+    except Exception as error:
+        remedy = "; choose another place for it" if isinstance(error, OSError) else ""
+        raise FileError(f"{file}: cannot be written: {one_line(error)}{remedy}") from error
+
+
+def check_place(file: Path) -> None:
+    """Refuse a name in a folder that is not there, or cannot be written to."""
+    if not file.parent.is_dir():
+        raise FileError(f"{file}: there is no folder {file.parent}; make it first")
+    if not os.access(file.parent, os.W_OK):
+        raise FileError(f"{file}: the folder {file.parent.resolve()} cannot be written to")
+
+
+@contextmanager
 def suppress_warnings() -> Iterator[None]:
     """Keep a decoder's warnings from the user: what matters is raised as an error.
 
@@ -151,39 +158,14 @@ def temporary_name(final: Path) -> Path:
     return final.with_name(f".{final.name[:100]}.{secrets.token_hex(6)}.part")
 
 
-def open_own(path: Path, flags: int) -> int:
-    """Open a file of our own making, and return its number.
-
-    A link, something that is no file, or a file with a second name was put there by somebody else:
-    whatever is written to it would change another file.
-    """
-    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    flags |= getattr(os, "O_NONBLOCK", 0)  # a pipe must not keep us waiting
-    try:
-        handle = os.open(path, flags, 0o644)
-    except OSError as error:
-        if path.is_symlink() or error.errno == errno.ENXIO:
-            raise FileError(_not_ours(path)) from error
-        raise
-    about = os.fstat(handle)
-    if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1 or path.is_symlink():
-        os.close(handle)
-        raise FileError(_not_ours(path))
-    return handle
-
-
-def _not_ours(path: Path) -> str:
-    return f"{path.name} beside it is a link, or no file of its own; remove it"
-
-
 @contextmanager
-def atomic_write(path: Path, *, through_links: bool = True) -> Iterator[BinaryIO]:
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file beside ``path`` that takes its place when all went well.
 
     Whatever goes wrong, Ctrl-C included, ``path`` is as it was and no temporary file is left.
-    With ``through_links`` a link stays, and what it points to is replaced; else the link is.
+    A link stays, and what it points to is replaced.
     """
-    final = Path(os.path.realpath(path)) if through_links else path
+    final = Path(os.path.realpath(path))
     temporary = temporary_name(final)
     try:
         with open(temporary, "xb+") as handle:

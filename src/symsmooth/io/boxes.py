@@ -52,14 +52,14 @@ def reduced(full: Any, shape: Sequence[int], box: Box, how: How) -> Array:
     if how == "nearest":
         pixels = pixels[tuple(slice(None, None, f) for f in factors)]
     else:
-        pixels = _means(pixels, factors)
+        pixels = means(pixels, factors)
     lacking = [
         (0, part.stop - part.start - size) for part, size in zip(box, pixels.shape, strict=True)
     ]
     return np.pad(pixels, lacking, mode="edge") if np.any(lacking) else pixels
 
 
-def _means(pixels: Array, factors: Sequence[int]) -> Array:
+def means(pixels: Array, factors: Sequence[int]) -> Array:
     """Average cells of the given size; cells at the far border may be smaller."""
     sums: Array = pixels.astype(np.float64)
     counts = np.ones(1)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Sequence
 from contextlib import closing, suppress
 from typing import Any, BinaryIO
 
@@ -51,16 +50,6 @@ def read(file: OpenFile) -> list[ImageFile]:
         text = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
         raise FileError(f"LibRaw cannot read it: {text}") from error
     return [ImageFile(pixels, None, None, file.format, details)]
-
-
-def check_supported(image: ImageFile) -> None:
-    """Refuse: only cameras write their formats."""
-    raise FileError("is a camera's own format, which cannot be written; use .dng")
-
-
-def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:
-    """Refuse: only cameras write their formats."""
-    check_supported(images[0])
 
 
 def develop(dng: BinaryIO, linear: bool) -> Array:
@@ -115,8 +104,7 @@ def _exposure(raw: Any, order: str) -> dict[int, Value]:
     """Return the exposure as EXIF tags."""
     found: dict[int, Value] = {}
     other, lens = getattr(raw, "other", None), getattr(raw, "lens", None)
-    numbers = {33434: "shutter", 33437: "aperture", 37386: "focal_len"}
-    for tag, name in numbers.items():
+    for tag, name in ((33434, "shutter"), (33437, "aperture"), (37386, "focal_len")):
         value = float(getattr(other, name, 0.0) or 0.0)
         if 0.0 < value < 1e5:
             found[tag] = 5, 1, struct.pack(f"{order}2I", round(value * 10_000), 10_000)
@@ -136,12 +124,9 @@ def _thumbnail(raw: Any) -> Array | None:
 
     with suppress(rawpy.LibRawError, OSError, ValueError):
         found = raw.extract_thumb()
-        if found.format == rawpy.ThumbFormat.JPEG:
-            with Image.open(io.BytesIO(found.data), formats=["JPEG"]) as opened:
-                opened.draft("RGB", (_THUMBNAIL, _THUMBNAIL))
-                opened.thumbnail((_THUMBNAIL, _THUMBNAIL))
-                return np.asarray(opened.convert("RGB"))
-        small = Image.fromarray(found.data)
+        is_jpeg = found.format == rawpy.ThumbFormat.JPEG
+        data: Any = io.BytesIO(found.data) if is_jpeg else found.data
+        small: Any = Image.open(data, formats=["JPEG"]) if is_jpeg else Image.fromarray(data)
         small.thumbnail((_THUMBNAIL, _THUMBNAIL))
         return np.asarray(small.convert("RGB"))
     return None
@@ -157,9 +142,11 @@ def _tiff_metadata(handle: BinaryIO) -> dict[str, Any]:
     order = {b"II": "<", b"MM": ">"}[start[:2]]
     main = read_values(handle, first_directory(handle))
     texts = {"make": _MAKE, "model": _MODEL, "datetime": _DATE}
-    said = {name: _text(main[tag]) for name, tag in texts.items() if tag in main}
-    found: dict[str, Any] = {name: text for name, text in said.items() if text}
-    found["byteorder"] = order
+    found: dict[str, Any] = {"byteorder": order}
+    for name, tag in texts.items():
+        text = main[tag][2].split(b"\0")[0].decode("ascii", "replace") if tag in main else ""
+        if text.strip():
+            found[name] = text.strip()
     for name, tag in (("exif", _EXIF), ("gps", _GPS)):
         with suppress(ValueError, KeyError, OSError, struct.error):
             found[name] = read_values(handle, struct.unpack(f"{order}I", main[tag][2])[0])
@@ -176,7 +163,3 @@ def _private(note: bytes, order: str, place: int) -> bytes:
     """Return a maker note as DNGPrivateData in Adobe's form, which says where it was in its file."""
     body = (b"II" if order == "<" else b"MM") + struct.pack(">I", place) + note
     return b"Adobe\0MakN" + struct.pack(">I", len(body)) + body + b"\0" * (len(body) % 2)
-
-
-def _text(value: Value) -> str:
-    return value[2].split(b"\0")[0].decode("ascii", "replace").strip()

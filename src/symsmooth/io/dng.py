@@ -21,30 +21,29 @@ import tifffile
 
 from ..raw.mosaic import parse_pattern
 from .base import FileError, OpenFile
+from .boxes import means
 from .ifd import (
     Value,
     add_software,
     append_directory,
     first_directory,
+    integers,
     put_value,
     replace_values,
 )
 from .images import Array, Details, ImageFile, RawInfo, native
-from .segments import Skeleton, count_segments, put_skeleton, take_skeleton
+from .segments import Skeleton, as_stored, put_segments, put_skeleton, take_skeleton
 from .tiff import check_levels, open_tiff
 
 _CFA, _LINEAR = 32803, 34892  # PhotometricInterpretation
-_BYTE, _ASCII, _SHORT, _LONG, _RATIONAL, _SRATIONAL, _LONG8 = 1, 2, 3, 4, 5, 10, 16  # of tags
-_TILES, _STRIPS = (324, 325), (273, 279)  # tags: where segments are, how long
+_BYTE, _ASCII, _SHORT, _LONG, _RATIONAL, _SRATIONAL = 1, 2, 3, 4, 5, 10  # of tags
 _LINEARIZATION, _DIGESTS = 50712, (50972, 51111)  # RawImageDigest, NewRawImageDigest
 _INTERLEAVED = (50974, 50975)  # SubTileBlockSize, RowInterleaveFactor
 _READABLE = (1, 7, 8, 34892, 52546)  # none, lossless JPEG, deflate, lossy JPEG, JPEG XL
 _LOSSLESS_JPEG = 7
 _EXIF, _GPS = 34665, 34853
 _DAYLIGHT = 21  # D65, of CalibrationIlluminant1
-_FRACTION = 10_000
 _XYZ_TO_SRGB = (3.2406, -1.5372, -0.4986, -0.9689, 1.8758, 0.0415, 0.0557, -0.2040, 1.0570)
-_MAX_CLASSIC, _MAX_BIG = 2**32 - 2**20, 2**62  # bytes of a file whose offsets have four, or eight
 
 
 @dataclass(frozen=True)
@@ -68,13 +67,14 @@ def read(file: OpenFile) -> list[ImageFile]:
     """Read the raw image of a DNG."""
     with open_tiff(file.handle) as tiff:
         page = _raw_page(tiff)
-        level = tifffile.TiffPageSeries([page], page.shape, page.dtype, page.axes)
+        level = _level(page)
         check_levels([level], tiff.filehandle)
         pixels = _linearised(_decode(page), page)
         info = _info(page, pixels)
         skeleton = take_skeleton(file.handle, [level], file.size)
-    if skeleton is None:
-        raise FileError("has pixels where its tags are, or tags that lead nowhere: damaged")
+        if skeleton is None:
+            raise FileError("has pixels where its tags are, or tags that lead nowhere: damaged")
+        skeleton = skeleton[0], [*skeleton[1]]
     axis = 2 if pixels.ndim == 3 else None
     details = Details(raw=info, own=skeleton)
     return [ImageFile(native(pixels), axis, None, file.format, details)]
@@ -133,7 +133,7 @@ def _info(page: Any, pixels: Array) -> RawInfo:
         raise FileError(f"has an active area outside of its {width} x {height} pixels: damaged")
     samples = pixels.shape[2] if pixels.ndim == 3 else 1
     rows, columns = (int(n) for n in _numbers(page, 50713, (1, 1)))
-    black = np.array(_rationals(page, 50714, (0.0,)), np.float64)
+    black = np.array(_numbers(page, 50714, (0.0,)), np.float64)
     if black.size == 1:
         black = np.full((1, samples), black[0])
     elif black.size != rows * columns * samples or min(rows, columns) < 1:
@@ -164,20 +164,13 @@ def _pattern(page: Any) -> Array | None:
 
 
 def _numbers(page: Any, tag: int, default: tuple[float, ...]) -> tuple[Any, ...]:
-    """Return the numbers of a tag."""
+    """Return the numbers of a tag, which may be fractions."""
     if tag not in page.tags:
         return default
-    value = page.tags[tag].value
-    found = tuple(np.ravel(value).tolist())
+    found = tuple(np.ravel(page.tags[tag].value).tolist())
     if not found or not all(isinstance(n, (int, float)) for n in found):
         raise FileError(f"has a tag {tag} that is no number: damaged")
-    return found
-
-
-def _rationals(page: Any, tag: int, default: tuple[float, ...]) -> tuple[float, ...]:
-    """Return the numbers of a tag that may be fractions."""
-    found = _numbers(page, tag, default)
-    if tag in page.tags and int(page.tags[tag].dtype) in (5, 10):
+    if int(page.tags[tag].dtype) in (_RATIONAL, _SRATIONAL):
         pairs = zip(found[::2], found[1::2], strict=True)
         return tuple(a / b if b else float("nan") for a, b in pairs)
     return found
@@ -204,26 +197,34 @@ def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str)
 def _rewrite(handle: BinaryIO, image: ImageFile, skeleton: Skeleton) -> None:
     """Put pixels into the skeleton of the DNG they came from."""
     put_skeleton(handle, skeleton)
+    pixels = image.pixels
     with open_tiff(handle) as tiff:
         page = _raw_page(tiff)
-        order, big, at = tiff.byteorder, tiff.is_bigtiff, page.offset
-        packed = int(page.compression) == _LOSSLESS_JPEG and _can_pack(image.pixels)
-        segments = [
-            _pack(tile) if packed else tile.tobytes() for tile in _tiles(image.pixels, page, order)
-        ]
-        old = list(zip(map(int, page.dataoffsets), map(int, page.databytecounts), strict=True))
-        tags = _TILES if page.is_tiled else _STRIPS
-        bits = [_bits(image.pixels, page, packed)] * page.samplesperpixel
-    places = _store(handle, segments, old, _MAX_BIG if big else _MAX_CLASSIC)
-    changed: dict[int, Value | None] = {
-        tags[0]: _integers(places, order, _LONG8 if big else _LONG),
-        tags[1]: _integers([len(segment) for segment in segments], order, _LONG),
-        258: _integers(bits, order, _SHORT),
-        259: _integers([_LOSSLESS_JPEG if packed else 1], order, _SHORT),
-        **dict.fromkeys((317, _LINEARIZATION, *_DIGESTS)),  # differences, packing, what was there
-    }
-    replace_values(handle, at, changed)
+        order = tiff.byteorder
+        packed = int(page.compression) == _LOSSLESS_JPEG and _can_pack(pixels)
+        stored = pixels.dtype.newbyteorder(order)
+        coded = (
+            _pack(segment[0, ..., 0]) if packed else segment.astype(stored).tobytes()
+            for _, segment in as_stored(_level(page), pixels)
+        )  # fmt: skip
+        try:
+            changed = put_segments(handle, page, coded)
+        except struct.error as error:
+            raise FileError("would be larger than 4 GB, which this DNG cannot be") from error
+        changed |= {
+            258: integers([_bits(pixels, page, packed)] * page.samplesperpixel, order, _SHORT),
+            259: integers([_LOSSLESS_JPEG if packed else 1], order, _SHORT),
+            **dict.fromkeys(
+                (317, _LINEARIZATION, *_DIGESTS)
+            ),  # differences, packing, what was there
+        }
+        replace_values(handle, page.offset, changed)
     replace_values(handle, first_directory(handle), dict.fromkeys(_DIGESTS))
+
+
+def _level(page: Any) -> Any:
+    """Return a page by itself as one level of an image."""
+    return tifffile.TiffPageSeries([page], page.shape, page.dtype, page.axes)
 
 
 def _bits(pixels: Array, page: Any, packed: bool) -> int:
@@ -232,25 +233,6 @@ def _bits(pixels: Array, page: Any, packed: bool) -> int:
     if packed and _LINEARIZATION not in page.tags and int(pixels.max()) < 2**stored:
         return stored
     return 8 * pixels.dtype.itemsize
-
-
-def _tiles(pixels: Array, page: Any, order: Any) -> list[Array]:
-    """Return the strips or tiles of a page, in the file's order of bytes."""
-    stored = pixels.astype(pixels.dtype.newbyteorder(order))
-    height, width = pixels.shape[:2]
-    rows, columns = min(page.rowsperstrip, height), width
-    if page.is_tiled:
-        rows, columns = page.tilelength, page.tilewidth
-        padding = [(0, -height % rows), (0, -width % columns), (0, 0)][: pixels.ndim]
-        stored = np.pad(stored, padding, mode="edge")
-    found = [
-        stored[y : y + rows, x : x + columns]
-        for y in range(0, height, rows)
-        for x in range(0, width, columns)
-    ]
-    if len(found) != count_segments(page):
-        raise FileError("has segments of a layout that is not understood; convert it")
-    return found
 
 
 def _can_pack(pixels: Array) -> bool:
@@ -263,58 +245,23 @@ def _pack(tile: Array) -> bytes:
     """Return a tile as lossless JPEG."""
     import imagecodecs
 
-    return bytes(imagecodecs.ljpeg_encode(np.ascontiguousarray(tile, np.uint16), bitspersample=16))
-
-
-def _store(
-    handle: BinaryIO, segments: Sequence[bytes], old: Sequence[tuple[int, int]], max_bytes: int
-) -> list[int]:
-    """Write each segment into the place of the old one if it fits, else at the end; return where."""
-    places = []
-    for segment, (place, room) in zip(segments, old, strict=True):
-        if len(segment) > room:
-            place = handle.seek(0, 2)
-            place += handle.write(b"\0" * (place % 2))
-        if place + len(segment) > max_bytes:
-            raise FileError("would be larger than 4 GB, which this DNG cannot be")
-        handle.seek(place)
-        handle.write(segment)
-        places.append(place)
-    return places
-
-
-def _integers(values: Sequence[int], order: str, kind: int) -> Value:
-    """Return numbers as the value of a tag."""
-    form = {_SHORT: "H", _LONG: "I", _LONG8: "Q"}[kind]
-    return kind, len(values), struct.pack(f"{order}{len(values)}{form}", *values)
+    return bytes(imagecodecs.ljpeg_encode(np.ascontiguousarray(tile), bitspersample=16))
 
 
 def _write_anew(handle: BinaryIO, image: ImageFile, camera: Camera) -> None:
-    """Write a mosaic and what is known of it."""
-    order = camera.byteorder
+    """Write a mosaic and what is known of it: a thumbnail with all tags of the camera, the raw image."""
+    order, plain = camera.byteorder, {"metadata": None, "software": False}
     thumbnail = _thumbnail(image) if camera.thumbnail is None else camera.thumbnail
+    main: Any = {"photometric": "rgb", "subifds": 1, "subfiletype": 1, "datetime": camera.datetime}
+    rows = max(1, 2**20 // (2 * image.pixels.shape[1]))
+    raw: Any = {"photometric": "cfa", "subfiletype": 0, "rowsperstrip": rows}
     with tifffile.TiffWriter(handle, byteorder=order, ome=False, imagej=False) as writer:
-        writer.write(
-            thumbnail,
-            photometric="rgb",
-            subifds=1,
-            subfiletype=1,
-            metadata=None,
-            software=False,
-            datetime=camera.datetime,
-            extratags=_main_tags(camera),
-        )
-        writer.write(
-            image.pixels,
-            photometric="cfa",
-            subfiletype=0,
-            metadata=None,
-            software=False,
-            rowsperstrip=max(1, 2**20 // (2 * image.pixels.shape[1])),
-            extratags=_raw_tags(image),
-        )
-    _add_directory(handle, _EXIF, camera.exif, order)
-    _add_directory(handle, _GPS, camera.gps, order)
+        writer.write(thumbnail, **main, **plain, extratags=_main_tags(camera))
+        writer.write(image.pixels, **raw, **plain, extratags=_raw_tags(image))
+    for tag, values in ((_EXIF, camera.exif), (_GPS, camera.gps)):
+        if values:
+            at = append_directory(handle, values)
+            put_value(handle, tag, integers([at], order, _LONG))
 
 
 def _main_tags(camera: Camera) -> list[tuple[Any, ...]]:
@@ -332,9 +279,8 @@ def _main_tags(camera: Camera) -> list[tuple[Any, ...]]:
         (50728, _RATIONAL, 3, _fractions(camera.neutral), True),
         (50778, _SHORT, 1, _DAYLIGHT, True),
     ]
-    if camera.private:
-        tags.append((50740, _BYTE, len(camera.private), camera.private, True))
-    return tags
+    private = camera.private
+    return [*tags, (50740, _BYTE, len(private), private, True)] if private else tags
 
 
 def _raw_tags(image: ImageFile) -> list[tuple[Any, ...]]:
@@ -342,19 +288,15 @@ def _raw_tags(image: ImageFile) -> list[tuple[Any, ...]]:
     info = image.details.raw
     assert info is not None
     assert info.pattern is not None
-    rows, columns = info.pattern.shape
     height, width = image.pixels.shape
-    top, left = info.area[0].start, info.area[1].start
-    bottom, right = info.area[0].stop, info.area[1].stop
-    black = np.rint(info.black * 256).astype(int).ravel()
-    fractions = tuple(n for value in black.tolist() for n in (value, 256))
+    (top, bottom), (left, right) = ((part.start, part.stop) for part in info.area)
     return [
-        (33421, _SHORT, 2, (rows, columns), True),  # CFARepeatPatternDim
-        (33422, _BYTE, rows * columns, bytes(info.pattern.ravel().tolist()), True),
+        (33421, _SHORT, 2, info.pattern.shape, True),  # CFARepeatPatternDim
+        (33422, _BYTE, info.pattern.size, bytes(info.pattern.ravel().tolist()), True),
         (50710, _BYTE, 3, bytes([0, 1, 2]), True),  # CFAPlaneColor
         (50711, _SHORT, 1, 1, True),  # CFALayout: rectangular
-        (50713, _SHORT, 2, tuple(info.black.shape), True),  # BlackLevelRepeatDim
-        (50714, _RATIONAL, len(black), fractions, True),
+        (50713, _SHORT, 2, info.black.shape, True),  # BlackLevelRepeatDim
+        (50714, _RATIONAL, info.black.size, _fractions(info.black.ravel(), 256), True),
         (50717, _LONG, 1, round(info.white), True),
         (50718, _RATIONAL, 2, (1, 1, 1, 1), True),  # DefaultScale
         (50719, _LONG, 2, (0, 0), True),  # DefaultCropOrigin
@@ -367,31 +309,16 @@ def _text(tag: int, text: str) -> tuple[Any, ...]:
     return tag, _ASCII, len(text) + 1, text, True
 
 
-def _fractions(values: Any) -> tuple[int, ...]:
+def _fractions(values: Any, below: int = 10_000) -> tuple[int, ...]:
     """Return numbers as fractions, numerator and denominator by turns."""
-    return tuple(n for value in values for n in (round(float(value) * _FRACTION), _FRACTION))
+    return tuple(n for value in values for n in (round(float(value) * below), below))
 
 
 def _thumbnail(image: ImageFile, side: int = 256) -> Array:
     """Return a small picture of a mosaic, half of whose pixels are green: their means, in sRGB."""
     info = image.details.raw
     assert info is not None
-    light = np.clip(
-        (image.pixels[info.area] - info.black.mean()) / (info.white - info.black.mean()), 0, 1
-    )
+    light = np.clip((image.pixels[info.area] - info.black.mean()) / info.span, 0, 1)
     step = max(6, -(-max(light.shape) // side) // 6 * 6)
-    rows, columns = (max(1, n // step) for n in light.shape)
-    cut = light[: rows * step, : columns * step]
-    if cut.shape != (rows * step, columns * step):  # smaller than one step
-        grey = np.full((1, 1), light.mean())
-    else:
-        grey = cut.reshape(rows, step, columns, step).mean(axis=(1, 3))
-    shown = np.rint(255 * grey ** (1 / 2.2)).astype(np.uint8)
+    shown = np.rint(255 * means(light, (step, step)) ** (1 / 2.2)).astype(np.uint8)
     return np.repeat(shown[..., np.newaxis], 3, axis=-1)
-
-
-def _add_directory(handle: BinaryIO, tag: int, values: Mapping[int, Value], order: str) -> None:
-    """Write a directory below the first one."""
-    if values:
-        at = append_directory(handle, values)
-        put_value(handle, tag, (_LONG, 1, struct.pack(f"{order}I", at)))

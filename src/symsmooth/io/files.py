@@ -14,9 +14,9 @@ from .base import (
     OpenFile,
     atomic_folder,
     atomic_write,
+    check_place,
     naming_errors,
-    one_line,
-    suppress_warnings,
+    naming_write_errors,
 )
 from .formats import FORMATS, Format, format_of, is_zarr, module_of, open_file
 from .images import Array, ImageFile, guess_channel_axis
@@ -91,12 +91,9 @@ def check_writable(path: str | os.PathLike[str], like: ImageFile | Sequence[Imag
     """
     file = Path(path)
     images = [like] if isinstance(like, ImageFile) else like
+    check_place(file)
     try:
         format = format_of(file)
-        if not file.parent.is_dir():
-            raise FileError(f"there is no folder {file.parent}; make it first")
-        if not os.access(file.parent, os.W_OK):
-            raise FileError(f"the folder {file.parent.resolve()} cannot be written to")
         if file.is_dir() and (format != "ZARR" or not is_zarr(file)):
             raise FileError("is a folder; give a file name")
         if len(images) > 1 and (not FORMATS[format].many or images[0].format != format):
@@ -113,8 +110,10 @@ def check_writable(path: str | os.PathLike[str], like: ImageFile | Sequence[Imag
 
 def _check_holds(format: Format, image: ImageFile) -> None:
     """Raise FileError if, as its record says, a format cannot hold an image."""
-    name, dtype = format.words, str(image.pixels.dtype)
-    if format.flat and len(image.spatial) != 2:
+    name, dtype, spatial = format.words, str(image.pixels.dtype), image.spatial
+    if image.pixels.ndim < 2:
+        raise FileError(f"{name} holds pictures and stacks, got shape {image.pixels.shape}")
+    if format.flat and len(spatial) != 2:
         raise FileError(f"{name} holds one 2-D picture, got shape {image.pixels.shape}; use .tif")
     if format.flat and image.n_channels not in (1, 3) and not (format.cmyk and image.is_cmyk):
         raise FileError(f"{name} holds grey or RGB, got {image.n_channels} channels; use .tif")
@@ -124,8 +123,8 @@ def _check_holds(format: Format, image: ImageFile) -> None:
         kind = {1: "grey", 3: "RGB"}.get(image.n_channels, "pixels") if format.flat else "pixels"
         place = ".png, .tif or .npy" if format.flat and dtype == "uint16" else ".tif or .npy"
         raise FileError(f"{name} holds {format.kinds}, got {dtype} {kind}; write to {place}")
-    if image.spatial and max(image.spatial) > format.longest:
-        size = "x".join(str(n) for n in reversed(image.spatial))
+    if spatial and max(spatial) > format.longest:
+        size = "x".join(str(n) for n in reversed(spatial))
         raise FileError(
             f"{name} holds at most {format.longest} pixels a side, got {size}; write to .png or .tif"
         )
@@ -169,24 +168,18 @@ def write_checked(path: str | os.PathLike[str], images: Sequence[ImageFile], not
     file = Path(path)
     format = format_of(file)
     opened: Any = atomic_folder if format == "ZARR" else atomic_write
-    try:
-        with opened(file) as place, suppress_warnings():
-            module_of(format).write(place, images, format, note)
-    except OSError as error:
-        text = f"{file}: cannot be written: {one_line(error)}; choose another place for it"
-        raise FileError(text) from error
-    except Exception as error:
-        raise FileError(f"{file}: cannot be written: {one_line(error)}") from error
+    with naming_write_errors(file), opened(file) as place:
+        module_of(format).write(place, images, format, note)
 
 
 def copy_file(source: Path, target: Path) -> None:
     """Copy a file byte for byte, all of it or nothing."""
-    try:
-        with open(source, "rb") as original, atomic_write(target) as handle:
-            shutil.copyfileobj(original, handle)
-    except OSError as error:
-        text = f"{target}: cannot be written: {one_line(error)}; choose another place for it"
-        raise FileError(text) from error
+    with (
+        naming_write_errors(target),
+        open(source, "rb") as original,
+        atomic_write(target) as handle,
+    ):
+        shutil.copyfileobj(original, handle)
 
 
 def _assemble(file: Path, pixels: Array, like: ImageFile | None) -> ImageFile:

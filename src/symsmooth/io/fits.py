@@ -17,13 +17,12 @@ import numpy as np
 from astropy.io import fits
 
 from .base import FileError, OpenFile
-from .images import Array, Details, ImageFile, native
+from .images import Array, Details, ImageFile, as_integers, native
 from .limits import check_declared_size, check_next_part
 
 _BLOCK = 2880
-_UNSIGNED = {8: -(2**7), 16: 2**15, 32: 2**31, 64: 2**63}  # BZERO by BITPIX; 8: signed bytes
+_UNSIGNED = {1: -(2**7), 2: 2**15, 4: 2**31, 8: 2**63}  # BZERO by bytes; of one: with a sign
 _OF_STORED = ("BSCALE", "BZERO", "BLANK", "DATAMIN", "DATAMAX", "CHECKSUM", "DATASUM")  # pixels
-_SIGNS = {8: np.int8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _PLANES = 3  # a cube of so many planes without a name is colour, as Siril and PixInsight save it
 _WIDTH = 72  # letters of a HISTORY card
 
@@ -45,7 +44,8 @@ def read(file: OpenFile) -> list[ImageFile]:
     options: Any = {"do_not_scale_image_data": True, "disable_image_compression": False}
     with fits.open(file.handle, memmap=False, **options) as opened:
         hdus = list(_advancing(opened))
-        check_declared_size(sum(_claimed(hdu) for hdu in hdus if _is_image(hdu)), file.size)
+        bits = [math.prod(hdu.shape) * abs(hdu.header["BITPIX"]) for hdu in hdus if _is_image(hdu)]
+        check_declared_size(sum(bits) // 8, file.size)
         parts: list[bytes | None] = []
         images: list[ImageFile] = []
         for hdu in hdus:
@@ -83,11 +83,6 @@ def _is_image(hdu: Any) -> bool:
     return bool(hdu.is_image) and len(hdu.shape) >= 2 and 0 not in hdu.shape
 
 
-def _claimed(hdu: Any) -> int:
-    """Return the bytes of pixels that a header promises."""
-    return math.prod(map(int, hdu.shape)) * abs(hdu.header["BITPIX"]) // 8
-
-
 def _raw(hdu: Any, handle: BinaryIO, size: int) -> bytes:
     """Return a part of the file as it is stored."""
     place = hdu.fileinfo()
@@ -105,9 +100,8 @@ def _read_image(hdu: Any, format: str) -> ImageFile:
     if not compressed:
         scale, zero, blank = hdu._orig_bscale, hdu._orig_bzero, hdu._orig_blank
     stored = native(np.asarray(hdu.data))
-    bits = 8 * stored.dtype.itemsize
     scaling = (float(scale or 1), zero or 0, blank if stored.dtype.kind in "ui" else None)
-    pixels = _physical(stored, bits, *scaling)
+    pixels = _physical(stored, *scaling)
     part = Part(
         hdu.compression_type if compressed else None,
         isinstance(hdu, fits.PrimaryHDU),
@@ -116,47 +110,39 @@ def _read_image(hdu: Any, format: str) -> ImageFile:
         getattr(hdu, "_checksum", None) is not None or "CHECKSUM" in hdu.header,
     )
     details = Details(cards=hdu.header.tostring(), own=part)
-    axes = _axes(pixels.shape, hdu.header)
-    channel_axis = axes.index("C") if "C" in axes else None
-    return ImageFile(pixels, channel_axis, None, format, details, axes)
+    named = str(hdu.header.get("CTYPE3", "")).strip()
+    colours = pixels.ndim == 3 and len(pixels) == _PLANES and not named
+    return ImageFile(pixels, 0 if colours else None, None, format, details)
 
 
-def _axes(shape: Sequence[int], header: Any) -> str:
-    """Name the axes: sky last; three planes that nobody named are colours."""
-    axes = ("Q" * len(shape) + "YX")[-len(shape) :]
-    named = str(header.get("CTYPE3", "")).strip()
-    return "CYX" if shape[0] == _PLANES and len(shape) == 3 and not named else axes
-
-
-def _physical(stored: Array, bits: int, scale: float, zero: Any, blank: Any) -> Array:
+def _physical(stored: Array, scale: float, zero: Any, blank: Any) -> Array:
     """Return the values that stored numbers stand for."""
-    if stored.dtype.kind == "f" and (scale, zero) == (1, 0):
-        return stored
+    is_integer, n_bytes = stored.dtype.kind in "ui", stored.dtype.itemsize
     missing = stored == blank if blank is not None else np.zeros(1, bool)
-    if stored.dtype.kind in "ui" and scale == 1 and not missing.any():
-        if zero == 0:
-            return stored
-        if zero == _UNSIGNED[bits]:  # the sign bit says the other half
-            flipped = stored.view(f"u{bits // 8}") ^ np.array(1 << (bits - 1), f"u{bits // 8}")
-            return flipped.view(_SIGNS[bits])
+    if (scale, zero) == (1, 0) and not missing.any():
+        return stored
+    if is_integer and scale == 1 and zero == _UNSIGNED[n_bytes] and not missing.any():
+        return _other_half(stored, np.dtype(f"i{n_bytes}" if n_bytes == 1 else f"u{n_bytes}"))
     return np.where(missing, np.nan, stored * scale + zero)
+
+
+def _other_half(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Return integers with or without a sign as the others: the bit of the sign says the other half."""
+    unsigned = values.view(f"u{dtype.itemsize}")
+    return (unsigned ^ np.array(1 << (8 * dtype.itemsize - 1), unsigned.dtype)).view(dtype)
 
 
 def _as_stored(pixels: Array, part: Part) -> Array:
     """Return physical values as the numbers the file stores."""
-    dtype = part.stored
-    scale, zero, blank = part.scaling
-    if pixels.dtype.kind in "ui" and pixels.dtype != dtype:
-        unsigned = pixels.view(f"u{dtype.itemsize}")
-        return (unsigned ^ np.array(1 << (8 * dtype.itemsize - 1), unsigned.dtype)).view(dtype)
-    if pixels.dtype == dtype and (pixels.dtype.kind in "ui" or (scale, zero) == (1, 0)):
+    dtype, (scale, zero, blank) = part.stored, part.scaling
+    if pixels.dtype == dtype and (dtype.kind in "ui" or (scale, zero) == (1, 0)):
         return pixels
+    if pixels.dtype.kind in "ui":
+        return _other_half(pixels, dtype)
     values = (pixels - zero) / scale
     if dtype.kind == "f":
         return values.astype(dtype)
-    limits = np.iinfo(dtype)
-    values = np.where(np.isfinite(values), values, 0 if blank is None else blank)
-    return np.clip(np.rint(values), limits.min, limits.max).astype(dtype)
+    return as_integers(np.where(np.isfinite(values), values, blank or 0), dtype)
 
 
 def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:

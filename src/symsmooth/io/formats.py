@@ -1,9 +1,9 @@
 """The list of formats: one record each, and which of them a file has, by content or by name.
 
 A new format is a module with ``read`` and ``write``, and its record in ``FORMATS``.  What a format can
-hold is said by its record; a module may have ``check_supported`` for what no record says, and reads and
-writes box by box if it has ``open_source``, ``make_target`` and ``open_target`` (``regions``).  Nothing is
-imported here for that: a list of endings costs no NumPy.
+hold is said by its record; a module may have ``check_supported`` for what no record says, and reads box by
+box if it has ``open_source`` (``regions``).  Nothing is imported here for that: a list of endings costs no
+NumPy.
 """
 
 from __future__ import annotations
@@ -224,7 +224,8 @@ def _format_of_content(file: Path, handle: BinaryIO) -> str:
     start = handle.read(_START)
     if not start:
         raise FileError("is empty")
-    found = _marked(start)
+    marked = (each for each in FORMATS.values() if _is_marked(start, each))
+    found = next(marked, None)
     if found is None:
         *some, last = dict.fromkeys(each.words for each in FORMATS.values() if each.module)
         raise FileError(f"is not {', '.join(some)} or {last}; convert it to one of these")
@@ -237,12 +238,9 @@ def _format_of_content(file: Path, handle: BinaryIO) -> str:
     return found.name
 
 
-def _marked(start: bytes) -> Format | None:
-    """Return the first format one of whose marks the beginning of a file has."""
-    for format in FORMATS.values():
-        if any(start.startswith(mark, at) for at, mark in format.marks):
-            return format
-    return None
+def _is_marked(start: bytes, format: Format) -> bool:
+    """Whether the beginning of a file has one of the marks of a format."""
+    return any(start.startswith(mark, at) for at, mark in format.marks)
 
 
 def video_ending(path: str | os.PathLike[str]) -> str:
@@ -266,7 +264,7 @@ def _check_gzip(handle: BinaryIO) -> None:
         start = gzip.GzipFile(fileobj=handle).read(_START)
     except (OSError, EOFError, zlib.error) as error:
         raise FileError("is a damaged gzip file; copy it again") from error
-    if not any(start.startswith(mark, at) for at, mark in FORMATS["NIFTI"].marks):
+    if not _is_marked(start, FORMATS["NIFTI"]):
         raise FileError("is packed by gzip and no NIfTI; unpack it first: gunzip -k FILE")
 
 

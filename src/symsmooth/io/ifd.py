@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from operator import itemgetter
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from .base import FileError
 
@@ -21,89 +20,85 @@ SOFTWARE = 305
 _ASCII = 2
 _SUB_DIRECTORIES = 330
 _SIZES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}  # else 1
-_PLACES = {4: "I", 13: "I", 16: "Q", 18: "Q"}  # types that hold offsets
+_INTEGERS = {3: "H", 4: "I", 13: "I", 16: "Q", 18: "Q"}
+_PLACES = (4, 13, 16, 18)  # types that hold offsets
 _MAX_DIRECTORIES = 250_000
 _MAX_KINDS = 250
-Entry = tuple[int, int, int, bytes]  # tag, type, count, value or where it is
+_MAX_TEXT = 65536
 _OF_LAYOUT = (256, 257, 258, 259, 262, 277, 278, 284, 317, 322, 323, 339, 32997, 32998)
 
+Entry = tuple[int, int, int, bytes]  # tag, type, count, value or where it is
+Value = tuple[int, int, bytes]  # type, count, bytes in the file's order
 
-@dataclass(frozen=True)
-class Layout:
-    """How offsets are written: the two byte orders, and two sizes (TIFF and BigTIFF)."""
+
+class _Layout(NamedTuple):
+    """How a file is written, in one of two byte orders and two sizes (TIFF and BigTIFF): formats."""
 
     order: str  # "<" or ">"
-    big: bool
+    offset: str  # of an offset or a count
+    number: str  # of the number of entries
+    entry: str  # tag, type, count, value or where it is
+    room: int  # bytes of a value that need no offset
+    first: int  # where the first directory is
 
-    @property
-    def offset(self) -> str:
-        """Format of an offset or count."""
-        return self.order + ("Q" if self.big else "I")
 
-    @property
-    def number(self) -> str:
-        """Format of the number of entries."""
-        return self.order + ("Q" if self.big else "H")
+def _layout(handle: BinaryIO) -> _Layout:
+    handle.seek(0)
+    start = handle.read(16)
+    order = {b"II": "<", b"MM": ">"}[start[:2]]
+    if struct.unpack(order + "H", start[2:4])[0] == 43:
+        first = struct.unpack(order + "Q", start[8:16])[0]
+        return _Layout(order, order + "Q", order + "Q", order + "HHQ8s", 8, first)
+    first = struct.unpack(order + "I", start[4:8])[0]
+    return _Layout(order, order + "I", order + "H", order + "HHI4s", 4, first)
 
-    @property
-    def entry(self) -> str:
-        """Format of an entry: tag, type, count, value or where it is."""
-        return self.order + ("HHQ8s" if self.big else "HHI4s")
 
-    @property
-    def room(self) -> int:
-        """Bytes of a value that need no offset."""
-        return 8 if self.big else 4
+def integers(values: Sequence[int], order: str, kind: int) -> Value:
+    """Return whole numbers as the value of a tag; struct.error if one is too large for the type."""
+    return kind, len(values), struct.pack(f"{order}{len(values)}{_INTEGERS[kind]}", *values)
 
 
 def add_software(handle: BinaryIO, note: str) -> None:
-    """Add a note to the Software tag of the first directory.
-
-    Parameters
-    ----------
-    handle : binary file
-        Open for reading and writing; a TIFF file or an EXIF block.
-    note : str
-        Follows what the tag says already, after a semicolon.
-    """
-    layout, at = _first_directory(handle)
-    entries, _ = _read_directory(handle, layout, at)
-    old = next((entry for entry in entries if entry[0] == SOFTWARE), None)
-    said = _text(handle, layout, old) if old else b""
+    """Add a note to what the Software tag of the first directory says already, after a semicolon."""
+    values = read_values(handle, first_directory(handle), _MAX_TEXT)
+    kind, _, text = values.get(SOFTWARE, (_ASCII, 0, b""))
+    said = text.split(b"\0")[0].rstrip() if kind == _ASCII else b""
     added = note.encode("ascii", "replace")
-    if said.endswith(added):
-        return
-    text = (said + b"; " + added if said else added) + b"\0"
-    put_value(handle, SOFTWARE, (_ASCII, len(text), text))
-
-
-Value = tuple[int, int, bytes]  # type, count, bytes in the file's order
+    if not said.endswith(added):
+        text = (said + b"; " + added if said else added) + b"\0"
+        put_value(handle, SOFTWARE, (_ASCII, len(text), text))
 
 
 def first_directory(handle: BinaryIO) -> int:
     """Return where the first directory of a TIFF is."""
-    return _first_directory(handle)[1]
+    return _layout(handle).first
 
 
 def read_values(handle: BinaryIO, at: int, largest: int = 2**24) -> dict[int, Value]:
     """Return the tags of a directory with their values as they are stored; huge ones are left out."""
-    layout, _ = _first_directory(handle)
-    found = {}
-    for tag, kind, count, value in _read_directory(handle, layout, at)[0]:
+    layout = _layout(handle)
+    found: dict[int, Value] = {}
+    for entry in _read_directory(handle, layout, at)[0]:
+        tag, kind, count, _ = entry
         size = count * _SIZES.get(kind, 1)
-        if size > largest:
-            continue
-        if size > layout.room:
-            handle.seek(struct.unpack(layout.offset, value)[0])
-            value = handle.read(size)
-        if len(value) >= size:
-            found[tag] = kind, count, value[:size]
+        if size <= largest and len(value := _value(handle, layout, entry)) == size:
+            found.setdefault(tag, (kind, count, value))  # of a tag that is there twice the first
     return found
+
+
+def _value(handle: BinaryIO, layout: _Layout, entry: Entry) -> bytes:
+    """Return the value of an entry; it may be cut off."""
+    _, kind, count, value = entry
+    size = count * _SIZES.get(kind, 1)
+    if size > layout.room:
+        handle.seek(struct.unpack(layout.offset, value)[0])
+        value = handle.read(size)
+    return value[:size]
 
 
 def place_of(handle: BinaryIO, at: int, tag: int) -> int:
     """Return the offset that a directory has for the value of a tag that does not fit into it."""
-    layout, _ = _first_directory(handle)
+    layout = _layout(handle)
     entries = _read_directory(handle, layout, at)[0]
     return int(struct.unpack(layout.offset, next(e[3] for e in entries if e[0] == tag))[0])
 
@@ -111,58 +106,54 @@ def place_of(handle: BinaryIO, at: int, tag: int) -> int:
 def replace_values(handle: BinaryIO, at: int, changed: Mapping[int, Value | None]) -> None:
     """Give tags of a directory other values, or take them out of it (None); others stay.
 
-    The directory stays where it is: tags that it does not have are not added.
+    The directory stays where it is: tags that it does not have are not added.  A value as
+    long as the one before takes its place.
     """
-    layout, _ = _first_directory(handle)
+    layout = _layout(handle)
     entries, following = _read_directory(handle, layout, at)
     kept = []
     for entry in entries:
-        new = changed.get(entry[0], entry)
-        if new is None:
-            continue
-        if len(new) == 3:
-            kind, count, value = new
-            new = entry[0], kind, count, _store(handle, layout, value)
-        kept.append(new)
+        tag, kind, count, place = entry
+        new = changed.get(tag, entry)
+        if new is not None and len(new) == 3:
+            room = count * _SIZES.get(kind, 1)
+            if layout.room < len(new[2]) == room:
+                handle.seek(struct.unpack(layout.offset, place)[0])
+                handle.write(new[2])
+            else:
+                place = _store(handle, layout, new[2])
+            new = tag, new[0], new[1], place
+        if new is not None:
+            kept.append(new)
     _write_directory(handle, layout, at, kept, following)
 
 
 def put_value(handle: BinaryIO, tag: int, value: Value) -> None:
     """Give a tag of the first directory a value; a directory that grows for it moves to the end."""
-    layout, at = _first_directory(handle)
-    entries, following = _read_directory(handle, layout, at)
+    layout = _layout(handle)
+    entries, following = _read_directory(handle, layout, layout.first)
     if any(entry[0] == tag for entry in entries):
-        replace_values(handle, at, {tag: value})
+        replace_values(handle, layout.first, {tag: value})
         return
     kind, count, stored = value
     entries.append((tag, kind, count, _store(handle, layout, stored)))
     entries.sort(key=itemgetter(0))  # of a tag that is there twice the first one stays the first
     place = _append(handle, layout, b"")
     _write_directory(handle, layout, struct.unpack(layout.offset, place)[0], entries, following)
-    handle.seek(8 if layout.big else 4)
+    handle.seek(layout.room)  # as far from the start as an offset is long
     handle.write(place)
 
 
 def append_directory(handle: BinaryIO, values: Mapping[int, Value]) -> int:
     """Write a directory at the end and return where it is; nothing refers to it yet."""
-    layout, _ = _first_directory(handle)
+    layout = _layout(handle)
     entries = [
         (tag, kind, count, _store(handle, layout, value))
         for tag, (kind, count, value) in sorted(values.items())
     ]
-    place = _append(handle, layout, b"")
-    at = int(struct.unpack(layout.offset, place)[0])
+    at = int(struct.unpack(layout.offset, _append(handle, layout, b""))[0])
     _write_directory(handle, layout, at, entries, b"\0" * layout.room)
     return at
-
-
-def _write_directory(
-    handle: BinaryIO, layout: Layout, at: int, entries: list[Entry], following: bytes
-) -> None:
-    directory = struct.pack(layout.number, len(entries))
-    directory += b"".join(struct.pack(layout.entry, *entry) for entry in entries) + following
-    handle.seek(at)
-    handle.write(directory)
 
 
 def exif_with_software(exif: bytes | None, note: str) -> bytes | None:
@@ -174,16 +165,6 @@ def exif_with_software(exif: bytes | None, note: str) -> bytes | None:
         add_software(block, note)
         return block.getvalue()
     return exif
-
-
-def _first_directory(handle: BinaryIO) -> tuple[Layout, int]:
-    handle.seek(0)
-    start = handle.read(16)
-    order = {b"II": "<", b"MM": ">"}[start[:2]]
-    big = struct.unpack(order + "H", start[2:4])[0] == 43
-    layout = Layout(order, big)
-    where = start[8:16] if big else start[4:8]
-    return layout, struct.unpack(layout.offset, where)[0]
 
 
 def check_directories(handle: BinaryIO) -> int:
@@ -200,8 +181,8 @@ def occupied(handle: BinaryIO) -> list[tuple[int, int]] | None:
 
     None if a chain leads nowhere: once the file grows, something might be there.
     """
-    layout, _ = _first_directory(handle)
-    found = [(0, 16 if layout.big else 8)]
+    layout = _layout(handle)
+    found = [(0, 2 * layout.room)]
     for at, entries, _ in _walk(handle):
         if entries is None:
             return None
@@ -216,8 +197,8 @@ def occupied(handle: BinaryIO) -> list[tuple[int, int]] | None:
 
 def _walk(handle: BinaryIO) -> Iterator[tuple[int, list[Entry] | None, bool]]:
     """Yield each directory: where it is, its entries (None: damaged), whether it is a page or below one."""
-    layout, first = _first_directory(handle)
-    waiting, seen, kinds = [(first, True)], set(), set()
+    layout = _layout(handle)
+    waiting, seen, kinds = [(layout.first, True)], set(), set()
     while waiting:
         at, is_page = waiting.pop()
         if at in seen:
@@ -235,28 +216,18 @@ def _walk(handle: BinaryIO) -> Iterator[tuple[int, list[Entry] | None, bool]]:
             raise FileError(f"holds images of more than {_MAX_KINDS} sizes; split it")
         yield at, entries, is_page
         for entry in entries:
-            if entry[0] == _SUB_DIRECTORIES:
-                waiting += [(below, False) for below in _offsets(handle, layout, entry)]
+            tag, kind, count, _ = entry
+            if tag == _SUB_DIRECTORIES and kind in _PLACES and count <= _MAX_DIRECTORIES:
+                stored = _value(handle, layout, entry)
+                whole = len(stored) // _SIZES[kind]
+                below = struct.unpack_from(f"{layout.order}{whole}{_INTEGERS[kind]}", stored)
+                waiting += [(place, False) for place in below if place]
         after = struct.unpack(layout.offset, following)[0]
         if after and is_page:  # those below are listed by the page, whatever they say follows them
             waiting.append((after, True))
 
 
-def _offsets(handle: BinaryIO, layout: Layout, entry: Entry) -> list[int]:
-    """Return the places that an entry holds: offsets of 4 or 8 bytes."""
-    _, kind, count, value = entry
-    form = _PLACES.get(kind)
-    if form is None or count > _MAX_DIRECTORIES:
-        return []
-    size = count * struct.calcsize(layout.order + form)
-    if size > layout.room:
-        handle.seek(struct.unpack(layout.offset, value)[0])
-        value = handle.read(size)
-    whole = len(value[:size]) // struct.calcsize(layout.order + form)
-    return [n for n in struct.unpack_from(f"{layout.order}{whole}{form}", value) if n]
-
-
-def _read_directory(handle: BinaryIO, layout: Layout, at: int) -> tuple[list[Entry], bytes]:
+def _read_directory(handle: BinaryIO, layout: _Layout, at: int) -> tuple[list[Entry], bytes]:
     """Return the entries of a directory, and the offset of the next one as it is stored."""
     handle.seek(at)
     number = struct.calcsize(layout.number)
@@ -265,34 +236,30 @@ def _read_directory(handle: BinaryIO, layout: Layout, at: int) -> tuple[list[Ent
     stored = handle.read(count * size) if count < 4096 else b""
     if len(stored) != count * size:
         raise ValueError("the directory of tags is damaged")
-    entries = [struct.unpack_from(layout.entry, stored, i * size) for i in range(count)]
+    entries = [*struct.iter_unpack(layout.entry, stored)]
     return entries, handle.read(layout.room).ljust(layout.room, b"\0")
 
 
-def _text(handle: BinaryIO, layout: Layout, entry: Entry) -> bytes:
-    """Return the text of an entry without what ends it."""
-    _, kind, count, value = entry
-    if kind != _ASCII or count > 65536:
-        return b""
-    if count > layout.room:
-        handle.seek(struct.unpack(layout.offset, value)[0])
-        value = handle.read(count)
-    return value[:count].split(b"\0")[0].rstrip()
+def _write_directory(
+    handle: BinaryIO, layout: _Layout, at: int, entries: list[Entry], following: bytes
+) -> None:
+    directory = struct.pack(layout.number, len(entries))
+    directory += b"".join(struct.pack(layout.entry, *entry) for entry in entries) + following
+    handle.seek(at)
+    handle.write(directory)
 
 
-def _store(handle: BinaryIO, layout: Layout, value: bytes) -> bytes:
+def _store(handle: BinaryIO, layout: _Layout, value: bytes) -> bytes:
     """Return what an entry says of a value: itself if it is short, else where it now is."""
     if len(value) <= layout.room:
         return value.ljust(layout.room, b"\0")
     return _append(handle, layout, value)
 
 
-def _append(handle: BinaryIO, layout: Layout, block: bytes) -> bytes:
+def _append(handle: BinaryIO, layout: _Layout, block: bytes) -> bytes:
     """Write a block at the end, on an even offset, and return that offset as it is stored."""
     at = handle.seek(0, 2)
-    if at % 2:
-        handle.write(b"\0")
-        at += 1
+    at += handle.write(b"\0" * (at % 2))
     place = struct.pack(layout.offset, at)  # an error beyond 4 GB: then nothing was written
     handle.write(block)
     return place

@@ -18,26 +18,15 @@ CHANNELS = "SC"  # letters of a channel axis: samples of a pixel, or planes
 
 @dataclass(frozen=True)
 class RawInfo:
-    """What the pixels of a raw image mean.
+    """What the pixels of a raw image mean."""
 
-    Attributes
-    ----------
-    pattern : ndarray or None
-        Which colour each pixel sees (:mod:`symsmooth.raw.mosaic`); None: all three, a linear picture.
-    black : ndarray
-        The pixel without light: a tile (rows, columns) that repeats; for a linear picture (1, samples).
-    white : float
-        Where pixels clip.
-    area : (slice, slice)
-        The part that sees light; pattern and black begin at its corner.
-    profile : tuple of float
-        NoiseProfile: pairs S, O of variance S x + O, x from 0 to 1; empty if the file has none.
-    """
-
+    # Which colour each pixel sees (symsmooth.raw.mosaic); None: all three, a linear picture.
     pattern: Array | None
+    # The pixel without light: a tile (rows, columns) that repeats; for a linear picture (1, samples).
     black: Array
-    white: float
-    area: tuple[slice, slice]
+    white: float  # where pixels clip
+    area: tuple[slice, slice]  # the part that sees light; pattern and black begin at its corner
+    # NoiseProfile: pairs S, O of variance S x + O, x from 0 to 1; empty if the file has none.
     profile: tuple[float, ...] = ()
 
     @property
@@ -48,16 +37,9 @@ class RawInfo:
 
 @dataclass(frozen=True, eq=False)
 class Ramp:
-    """A palette whose numbers are intensities.
+    """A palette whose numbers are intensities, as is known between the least and largest in use."""
 
-    Attributes
-    ----------
-    colours : uint8 ndarray (n, 3)
-    first, last : int
-        The numbers that the picture has; between them the palette is known to be a ramp.
-    """
-
-    colours: Array
+    colours: Array  # uint8 (n, 3)
     first: int
     last: int
 
@@ -200,6 +182,13 @@ def native(pixels: Array) -> Array:
     if pixels.size == 0:
         raise FileError(f"holds no pixel: its shape is {pixels.shape}")
     return np.array(pixels, dtype=pixels.dtype.newbyteorder("="), order="C")
+
+
+def as_integers(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Return values rounded and held within the limits of integers; those of 64 bits are no floats."""
+    limits, whole = np.iinfo(dtype), np.rint(values)
+    inside = np.clip(whole, limits.min, limits.max).astype(dtype.newbyteorder("="))
+    return np.where(whole >= limits.max, limits.max, inside).astype(dtype)
 
 
 def guess_channel_axis(shape: Sequence[int]) -> int | None:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from .base import FileError
 
@@ -25,9 +24,8 @@ _PIECES_A_FILE = 100  # the others may be empty
 _INDEX = 16  # bytes of a shard for each chunk in it
 _MAX_SCANS = 100  # of a progressive JPEG; encoders make about ten
 _MAX_PARTS = 1000  # headers of a FITS; each takes about a millisecond to read
-_MARKER = re.compile(
-    rb"\xff+([^\x00\xd0-\xd7\xff])"
-)  # in a JPEG: not a stuffed byte, not a restart
+# In a JPEG: not a stuffed byte, not a restart.
+_MARKER = re.compile(rb"\xff+([^\x00\xd0-\xd7\xff])")
 _LIMIT: ContextVar[list[int] | None] = ContextVar("limit", default=None)  # bytes in all, bytes left
 
 
@@ -57,38 +55,23 @@ def limit_decoded_size(n_bytes: int) -> Iterator[None]:
         _LIMIT.reset(token)
 
 
-def charge(n_bytes: int) -> None:
-    """Refuse pixels beyond what :func:`limit_decoded_size` leaves for them."""
-    budget = _LIMIT.get()
-    if budget is None:
-        return
-    budget[1] -= n_bytes
-    if budget[1] < 0:
-        raise FileError(
-            f"unpacks to more than the {budget[0] / 1e6:.0f} MB of pixels allowed here; cut it"
-        )
-
-
 def check_declared_size(
     n_bytes: int, stored: int, *, piece: int = 0, whole: bool = True, best: int = DEFLATE
 ) -> None:
     """Refuse pixels that cannot come from a file of that size, or that memory cannot hold.
 
-    Parameters
-    ----------
-    n_bytes : int
-        Of all pixels.
-    stored : int
-        Size of the file, or of all files of a store.
-    piece : int
-        Bytes of the largest tile, strip or chunk once it is unpacked; it may reach over the image.
-    whole : bool
-        Whether all pixels will be in memory, and not only some pieces.
-    best : int
-        How much smaller than its pixels a file of this format can be.
+    ``stored`` is the size of the file, or of all files of a store; ``piece`` the bytes of the largest
+    tile, strip or chunk once it is unpacked, which may reach over the image; with ``whole`` all pixels
+    will be in memory, and not only some pieces; ``best`` is how much smaller than its pixels a file of
+    this format can be.
     """
-    if whole:
-        charge(n_bytes)
+    budget = _LIMIT.get()
+    if whole and budget is not None:
+        budget[1] -= n_bytes
+        if budget[1] < 0:
+            raise FileError(
+                f"unpacks to more than the {budget[0] / 1e6:.0f} MB of pixels allowed here; cut it"
+            )
     for claimed in (n_bytes, piece):
         if claimed > max(_LARGE, best * stored):
             raise FileError(
@@ -126,29 +109,13 @@ def check_scans(jpeg: bytes) -> None:
 
 
 def check_next_part(number: int, start: int, end: int, before: int) -> None:
-    """Refuse a part of a file that does not lie behind the one before it, or is one of too many.
-
-    Parameters
-    ----------
-    number : int
-        Of the part, from 0.
-    start, end : int
-        Where it lies in the file, as the file says.
-    before : int
-        Where the part before ends.
-    """
+    """Refuse a part of a file that does not lie behind the end of the one before, or is one of too many."""
     if start < before or end <= start:
         raise FileError(f"says that its part {number + 1} does not follow the one before: damaged")
     if number >= _MAX_PARTS:
         raise FileError(
             f"has more than {_MAX_PARTS} parts; take those you need to a file of their own"
         )
-
-
-def check_stream(start: Callable[[], Any], data: bytes, limit: int) -> None:
-    """Refuse a packed segment that unpacks to more than it may hold."""
-    if len(start().decompress(data, limit + 1)) > limit:
-        raise FileError(f"has a segment that unpacks to more than the {limit} bytes it may hold")
 
 
 Survey = dict[str, tuple[int, int]]  # folder below the root: number and bytes of the files in it

@@ -8,8 +8,7 @@ stack of pictures, 1 depth, 401 and above a stack of volumes.  Files that are na
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 from mrcfile.dtypes import HEADER_DTYPE
@@ -30,8 +29,7 @@ _VERSION = 20141  # of the format, with its labels and the mode of 16-bit floats
 _LABELS, _WIDTH = 10, 80
 
 
-@dataclass(frozen=True)
-class Stored:
+class Stored(NamedTuple):
     """How pixels are stored: header and extended header, and their dtype."""
 
     prefix: bytes
@@ -131,8 +129,10 @@ def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str)
         stored = image.pixels.dtype.newbyteorder(_order(header))
         header["mode"] = _mode(image.pixels.dtype)
     _set_statistics(header, image.pixels)
-    if note:
-        _add_label(header, note)
+    used = int(header["nlabl"])
+    if note and 0 <= used < _LABELS:  # else no label is free
+        header["label"][used] = note.encode("ascii", "replace")[:_WIDTH]
+        header["nlabl"] = used + 1
     handle.write(header.tobytes())
     handle.write(prefix[HEADER_DTYPE.itemsize :])
     handle.write(np.ascontiguousarray(image.pixels, stored).view(np.uint8).data)
@@ -147,14 +147,6 @@ def _set_statistics(header: Any, pixels: Array) -> None:
             header["dmean"] = values.mean()
     if header["rms"] >= 0:
         header["rms"] = values.std()
-
-
-def _add_label(header: Any, note: str) -> None:
-    """Put a note into the first free label."""
-    used = int(header["nlabl"])
-    if 0 <= used < _LABELS:
-        header["label"][used] = note.encode("ascii", "replace")[:_WIDTH]
-        header["nlabl"] = used + 1
 
 
 def _fresh(image: ImageFile) -> Any:

@@ -12,7 +12,7 @@ import gzip
 import io
 import math
 from collections.abc import Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -21,19 +21,11 @@ from nibabel.nifti1 import Nifti1Header
 from nibabel.nifti2 import Nifti2Header
 
 from .base import FileError, OpenFile
-from .images import Array, Details, ImageFile, native
+from .images import Array, Details, ImageFile, as_integers, native
 from .limits import DEFLATE, check_declared_size
 
 _SIZES = {348: Nifti1Header, 540: Nifti2Header}  # bytes of a header, which are its first number
 _AFTER = 4  # bytes that say whether extensions follow a header
-_DTYPES = {
-    **{2: "u1", 256: "i1", 4: "i2", 512: "u2", 8: "i4", 768: "u4", 1024: "i8", 1280: "u8"},
-    **{16: "f4", 64: "f8"},
-}
-_OTHERS = {
-    **{1: "single bits", 32: "complex numbers", 1792: "complex numbers", 2048: "complex numbers"},
-    **{128: "colours", 2304: "colours", 1536: "floats of 128 bits"},
-}
 _AXES = "QQQTZYX"  # the last ones; NIfTI counts them from behind
 _GZIP_LEVEL = 6
 
@@ -50,22 +42,23 @@ class Stored:
 
 def read(file: OpenFile) -> list[ImageFile]:
     """Read the volume, or the series."""
-    format = file.format
-    unpacking = gzip.GzipFile(fileobj=file.handle) if format == "NIFTI.GZ" else None
-    with unpacking or nullcontext(file.handle) as handle:
+    packed = file.format == "NIFTI.GZ"
+    with gzip.GzipFile(fileobj=file.handle) if packed else nullcontext(file.handle) as handle:
         start, header = _read_header(handle)
         shape, dtype = _shape(header), _dtype(header)
         n_bytes = math.prod(shape) * dtype.itemsize
-        offset = _offset(header, len(start))
-        best = DEFLATE if format == "NIFTI.GZ" else 1
-        check_declared_size(n_bytes, file.size, piece=offset, best=best)
-        prefix = start + _read_exactly(handle, offset - len(start)).tobytes()
-        stored = _read_exactly(handle, n_bytes).view(dtype).reshape(shape)
+        offset = float(header["vox_offset"]) or len(start) + _AFTER  # some writers leave it out
+        if not (len(start) <= offset < 2**62 and offset == int(offset)):
+            raise FileError(f"says that its voxels start at byte {offset:g}: damaged")
+        check_declared_size(n_bytes, file.size, piece=int(offset), best=DEFLATE if packed else 1)
+        prefix = start + _read_exactly(handle, int(offset) - len(start))
+        stored = np.frombuffer(_read_exactly(handle, n_bytes), dtype).reshape(shape)
         handle.read(1)  # at its end gzip compares the checksum
-    scaling = _scaling(header)
+    slope, inter = header.get_slope_inter()
+    scaling = (1.0, 0.0) if slope is None else (float(slope), float(inter))
     pixels = _physical(native(stored), *scaling)
     details = Details(own=Stored(prefix, dtype, scaling, pixels.dtype))
-    return [ImageFile(pixels, None, None, format, details, _AXES[-len(shape) :])]
+    return [ImageFile(pixels, None, None, file.format, details, _AXES[-len(shape) :])]
 
 
 def _read_header(handle: Any) -> tuple[bytes, Any]:
@@ -75,9 +68,7 @@ def _read_header(handle: Any) -> tuple[bytes, Any]:
     size = size if size in _SIZES else int.from_bytes(start, "big")
     if size not in _SIZES:
         raise FileError("is no NIfTI: its header has another size")
-    start += handle.read(size - 4)
-    if len(start) < size:
-        raise FileError("is cut off within its header; copy it again")
+    start += _read_exactly(handle, size - 4)
     return start, _SIZES[size](start, check=False)
 
 
@@ -92,42 +83,22 @@ def _shape(header: Any) -> tuple[int, ...]:
 
 
 def _dtype(header: Any) -> np.dtype[Any]:
-    code = int(header["datatype"])
-    if code not in _DTYPES:
-        kind = _OTHERS.get(code, f"the unknown data type {code}")
-        raise FileError(f"holds {kind}; save magnitudes or channels as integers or floats")
-    return np.dtype(_DTYPES[code]).newbyteorder(header.endianness)
+    try:
+        dtype: np.dtype[Any] = header.get_data_dtype()
+    except KeyError as error:
+        raise FileError(f"has the unknown data type {error}") from error
+    if dtype.kind not in "uif" or dtype.itemsize not in (1, 2, 4, 8):
+        raise FileError(
+            f"holds {dtype} values; save magnitudes or channels as integers or floats to 64 bits"
+        )
+    return dtype
 
 
-def _offset(header: Any, size: int) -> int:
-    """Return where the voxels start."""
-    offset = float(header["vox_offset"])
-    if offset == 0.0:  # some writers leave it out
-        return size + _AFTER
-    if not (size <= offset < 2**62 and offset.is_integer()):
-        raise FileError(f"says that its voxels start at byte {offset:g}: damaged")
-    return int(offset)
-
-
-def _scaling(header: Any) -> tuple[float, float]:
-    """Return factor and summand; a factor of zero, or none, means that there is no scaling."""
-    slope, inter = float(header["scl_slope"]), float(header["scl_inter"])
-    if slope == 0.0 or not math.isfinite(slope):
-        return 1.0, 0.0
-    if not math.isfinite(inter):
-        raise FileError(f"has a header with scl_inter {inter}: damaged")
-    return slope, inter
-
-
-def _read_exactly(handle: Any, n_bytes: int) -> Array:
+def _read_exactly(handle: Any, n_bytes: int) -> bytes:
     """Return so many bytes, or say that they are not there."""
-    data = np.empty(n_bytes, np.uint8)
-    view, at = data.data, 0
-    while at < n_bytes:
-        got = handle.readinto(view[at : at + 2**24])
-        if not got:
-            raise FileError(f"ends {n_bytes - at} bytes too early; copy it again")
-        at += got
+    data: bytes = handle.read(n_bytes)
+    if len(data) < n_bytes:
+        raise FileError(f"ends {n_bytes - len(data)} bytes too early; copy it again")
     return data
 
 
@@ -142,21 +113,6 @@ def _physical(stored: Array, slope: float, inter: float) -> Array:
     return values.astype(np.float32) if small else values
 
 
-def _as_stored(pixels: Array, own: Stored) -> Array:
-    """Return values as the numbers the file stores."""
-    dtype, (slope, inter) = own.dtype, own.scaling
-    if (slope, inter) == (1.0, 0.0):
-        return pixels.astype(dtype)
-    values = (pixels.astype(np.float64) - inter) / slope
-    if dtype.kind == "f":
-        return values.astype(dtype)
-    limits = np.iinfo(dtype)
-    whole = np.rint(np.nan_to_num(values))
-    inside = np.clip(whole, limits.min, limits.max).astype(dtype.newbyteorder("="))
-    top = whole >= limits.max  # the largest of 64 bits are no floats
-    return np.where(top, limits.max, inside).astype(dtype)
-
-
 def check_supported(image: ImageFile) -> None:
     """Raise FileError if NIfTI cannot hold the image."""
     if not isinstance(image.details.own, Stored) and image.channel_axis is not None:
@@ -168,14 +124,10 @@ def check_supported(image: ImageFile) -> None:
 def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:
     """Write header, extensions and voxels."""
     (image,) = images
-    with ExitStack() as opened:
-        if format == "NIFTI.GZ":
-            options: Any = {"fileobj": handle, "compresslevel": _GZIP_LEVEL, "mtime": 0}
-            place: Any = opened.enter_context(gzip.GzipFile("", "wb", **options))
-        else:
-            place = handle
-        own = image.details.own
-        prefix, stored = _coded(image, own) if isinstance(own, Stored) else _fresh(image)
+    own, packed = image.details.own, format == "NIFTI.GZ"
+    prefix, stored = _coded(image, own) if isinstance(own, Stored) else _fresh(image)
+    options: Any = {"fileobj": handle, "compresslevel": _GZIP_LEVEL, "mtime": 0}
+    with gzip.GzipFile("", "wb", **options) if packed else nullcontext(handle) as place:
         place.write(prefix)
         place.write(np.ascontiguousarray(stored).view(np.uint8).data)
 
@@ -183,7 +135,13 @@ def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str)
 def _coded(image: ImageFile, own: Stored) -> tuple[bytes, Array]:
     """Return what lies before the voxels, and these; with another data type the header says so."""
     if image.pixels.dtype == own.pixels:
-        return own.prefix, _as_stored(image.pixels, own)
+        slope, inter = own.scaling
+        values = image.pixels
+        if (slope, inter) != (1.0, 0.0):
+            values = (values.astype(np.float64) - inter) / slope
+            if own.dtype.kind != "f":
+                return own.prefix, as_integers(np.nan_to_num(values), own.dtype)
+        return own.prefix, values.astype(own.dtype)
     _, header = _read_header(io.BytesIO(own.prefix))
     header.set_data_dtype(image.pixels.dtype)
     header["scl_slope"], header["scl_inter"] = 1.0, 0.0

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
 from ..noise import Noise
 from ..noise.saved import MAX_CHARACTERS, from_json, to_json
-from .base import FileError, atomic_write, naming_errors, one_line
+from .base import FileError, atomic_write, check_place, naming_errors, naming_write_errors
 
 ENDING = ".json"
 
@@ -43,19 +42,15 @@ def save_noise(model: Noise, path: str | os.PathLike[str]) -> None:
     file = Path(path)
     check_noise_target(file)
     text = to_json(model)
-    try:
-        with atomic_write(file) as handle:
-            handle.write(text.encode("utf-8"))
-    except OSError as error:
-        raise FileError(f"{file}: cannot be written: {one_line(error)}") from error
+    with naming_write_errors(file), atomic_write(file) as handle:
+        handle.write(text.encode("utf-8"))
 
 
 def check_noise_target(file: Path) -> None:
     """Refuse a place where no noise model can be written, before any work."""
     if file.suffix.lower() != ENDING:
         raise FileError(f"{file}: a noise model is JSON; name it {file.with_suffix(ENDING)}")
-    if not file.parent.is_dir():
-        raise FileError(f"{file}: there is no folder {file.parent}; make it first")
+    check_place(file)
     if file.is_dir():
         raise FileError(f"{file}: is a folder; give a file name")
 
@@ -81,9 +76,9 @@ def load_noise(path: str | os.PathLike[str]) -> Noise:
     """
     file = Path(path)
     with naming_errors(file):
-        with open(file, "rb", opener=_without_waiting) as handle:
-            if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
-                raise FileError("is no file")
+        if file.exists() and not file.is_file():  # a pipe would keep us waiting
+            raise FileError("is no file")
+        with open(file, "rb") as handle:
             content = handle.read(MAX_CHARACTERS + 1)
         try:
             return from_json(content.decode("utf-8"))
@@ -91,8 +86,3 @@ def load_noise(path: str | os.PathLike[str]) -> Noise:
             raise FileError("is no noise model: it is no text") from error
         except ValueError as error:
             raise FileError(str(error)) from error
-
-
-def _without_waiting(name: str, flags: int) -> int:
-    """Open a file; a pipe must not keep us waiting."""
-    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))

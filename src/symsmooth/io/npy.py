@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
 from .base import FileError, OpenFile
-from .images import Array, ImageFile, guess_channel_axis, native, plain_axes
+from .images import Array, Details, ImageFile, guess_channel_axis, native, plain_axes
 from .limits import check_declared_size
-from .regions import Source, Target, open_part, reserve
+from .regions import Source
 
 
 def read(file: OpenFile) -> list[ImageFile]:
@@ -62,33 +61,6 @@ def open_source(file: OpenFile) -> Source:
     pixels = open_mapped(file, whole=False)
     if pixels.ndim < 2 or pixels.size == 0:
         raise FileError(f"holds no picture: its shape is {pixels.shape}")
-    axes = plain_axes(pixels.ndim, guess_channel_axis(pixels.shape))
-    return Source(file.path.resolve(), "NPY", pixels, axes, file)
-
-
-def make_target(part: Path, source: Source) -> None:
-    """Make a file of zeros, which take no time, to be written box by box."""
-    about = {
-        "descr": np.lib.format.dtype_to_descr(source.dtype), "fortran_order": False,
-        "shape": source.shape,
-    }  # fmt: skip
-    with open(part, "xb") as handle:
-        np.lib.format.write_array_header_1_0(handle, about)
-        handle.truncate(handle.tell() + source.nbytes)
-        reserve(handle)
-
-
-def open_target(path: Path, part: Path, log: Path, resume: bool, source: Source) -> Target:
-    """Open the pixels of what was made where they are, to be written."""
-    with open_part(part) as handle:
-        np.lib.format.read_magic(handle)
-        shape, _, dtype = np.lib.format.read_array_header_1_0(handle)
-        pixels = np.memmap(handle, dtype, "r+", handle.tell(), shape)
-    return NpyTarget(path, pixels, part, log, resume)
-
-
-class NpyTarget(Target):
-    """A .npy file, memory-mapped."""
-
-    def _complete(self, note: str) -> None:
-        self._pixels.flush()
+    return Source(
+        file, pixels, plain_axes(pixels.ndim, guess_channel_axis(pixels.shape)), Details()
+    )

@@ -40,11 +40,12 @@ _UNTURN = {6: 8, 8: 6}  # the others undo themselves
 
 Chunk = tuple[bytes, bytes]  # of a PNG: kind, body
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_PIXELS: Chunk = (b"IDAT", b"")  # stands for all of them
 _KINDS = {(1, False): 0, (3, False): 2, (1, True): 4, (3, True): 6}  # channels, alpha: colour type
 _PALETTE = 3  # the colour type of numbers
 _OF_OLD_PIXELS = {b"tRNS", b"hIST", b"PLTE", b"IDAT", b"IHDR", b"IEND"}
 _OF_OLD_KIND = {b"bKGD", b"sBIT"}  # true only while colour type and depth are the same
-_KNOWN = set(b"cHRM gAMA iCCP sRGB cICP mDCV cLLI pHYs sPLT tIME oFFs pCAL sCAL sTER".split())
+_KNOWN = set(b"IDAT cHRM gAMA iCCP sRGB cICP mDCV cLLI pHYs sPLT tIME oFFs pCAL sCAL sTER".split())
 _MAX_METADATA = 2**27
 _BAND = 2**21  # bytes that are filtered at a time
 
@@ -59,10 +60,9 @@ _SAVE: dict[str, Any] = {"quality": 95, "subsampling": 0}
 
 @dataclass(frozen=True)
 class PngParts:
-    """What a PNG holds beside its pixels: chunks before and after them; bit depth and colour type."""
+    """What a PNG holds: chunks, an empty one in the place of pixels; bit depth and colour type."""
 
-    before: Sequence[Chunk]
-    after: Sequence[Chunk]
+    chunks: Sequence[Chunk]
     kind: tuple[int, int]
 
 
@@ -78,7 +78,9 @@ def read(file: OpenFile) -> list[ImageFile]:
     """Read one picture and split off its alpha channel."""
     handle, format = file.handle, file.format
     ramp: Ramp | None = None
-    depth, colour_type = _png_header(handle) if format == "PNG" else (8, 2)
+    depth, colour_type = 8, 2
+    if format == "PNG":
+        depth, colour_type = handle.read(26)[24:].ljust(2, b"\0")
     coded = handle.read() if format == "JPEG" else b""
     check_scans(coded)
     handle.seek(0)
@@ -101,7 +103,7 @@ def read(file: OpenFile) -> list[ImageFile]:
     except Image.DecompressionBombError as error:
         raise FileError("has more pixels than is safe to open; save it as TIFF") from error
     if format == "PNG":
-        details = replace(details, own=PngParts(*_read_chunks(handle), (depth, colour_type)))
+        details = replace(details, own=PngParts(_read_chunks(handle), (depth, colour_type)))
     elif format == "JPEG":
         details = replace(details, own=CodedJpeg(coded, _fingerprint(split[0])))
     pixels, alpha = (None if part is None else _turned(part, details.orientation) for part in split)
@@ -220,22 +222,16 @@ def _save(handle: BinaryIO, pixels: Array, image: ImageFile, format: str, note: 
     picture.save(handle, format=format, **{k: v for k, v in extra.items() if v})
 
 
-def _png_header(handle: BinaryIO) -> tuple[int, int]:
-    """Return the bit depth and the colour type."""
-    start = handle.read(26)
-    return (start[24], start[25]) if len(start) == 26 else (0, 0)
-
-
-def _read_chunks(handle: BinaryIO) -> tuple[list[Chunk], list[Chunk]]:
-    """Return what is not pixels: the chunks before the pixels and after them."""
-    before: list[Chunk] = []
-    after: list[Chunk] = []
-    place, total = before, 0
+def _read_chunks(handle: BinaryIO) -> list[Chunk]:
+    """Return what is not pixels, and an empty chunk where these are."""
+    chunks: list[Chunk] = []
+    total, has_pixels = 0, False
     handle.seek(len(_SIGNATURE))
     while len(start := handle.read(8)) == 8:
         size, kind = struct.unpack(">I4s", start)
-        if kind == b"IDAT":
-            place = after
+        if kind == b"IDAT" and not has_pixels:
+            chunks.append(_PIXELS)
+            has_pixels = True
         if kind in _OF_OLD_PIXELS:
             handle.seek(size + 4, 1)
             continue
@@ -244,8 +240,8 @@ def _read_chunks(handle: BinaryIO) -> tuple[list[Chunk], list[Chunk]]:
             raise FileError("has more metadata than is safe to open; save it as TIFF")
         body = handle.read(size)
         if len(body) == size and handle.read(4) == struct.pack(">I", zlib.crc32(kind + body)):
-            place.append((kind, body))
-    return before, after
+            chunks.append((kind, body))
+    return chunks
 
 
 def _read_deep(opened: Image.Image, handle: BinaryIO, colour_type: int) -> Array:
@@ -277,32 +273,22 @@ def _load_as(
 
 
 def _write_png(handle: BinaryIO, pixels: Array, image: ImageFile, note: str) -> None:
-    """Write pixels (rows, columns, samples) between the chunks of the file they came from."""
+    """Write pixels (rows, columns, samples) among the chunks of the file they came from."""
     rows, columns, samples = pixels.shape
-    depth = 8 * pixels.dtype.itemsize
-    kind = _KINDS[samples - (image.alpha is not None), image.alpha is not None]
-    if image.ramp is not None:
-        kind = _PALETTE
-    before, after = _png_chunks(image, note, (depth, kind))
-    if image.ramp is not None:
-        before = _with_palette(before, image.ramp.colours)
+    depth, has_alpha = 8 * pixels.dtype.itemsize, image.alpha is not None
+    kind = _PALETTE if image.ramp is not None else _KINDS[samples - has_alpha, has_alpha]
     handle.write(_SIGNATURE)
     _put(handle, b"IHDR", struct.pack(">IIBBBBB", columns, rows, depth, kind, 0, 0, 0))
-    for chunk in before:
-        _put(handle, *chunk)
-    deflate = zlib.compressobj(6)
-    for band in _filtered(pixels):
-        if coded := deflate.compress(band.tobytes()):
-            _put(handle, b"IDAT", coded)
-    _put(handle, b"IDAT", deflate.flush())
-    for chunk in [*after, (b"IEND", b"")]:
-        _put(handle, *chunk)
-
-
-def _with_palette(chunks: list[Chunk], colours: Array) -> list[Chunk]:
-    """Put a palette among chunks: only a background colour comes after it."""
-    later = [chunk for chunk in chunks if chunk[0] == b"bKGD"]
-    return [*(c for c in chunks if c not in later), (b"PLTE", colours.tobytes()), *later]
+    for chunk in _png_chunks(image, note, (depth, kind)):
+        if chunk != _PIXELS:
+            _put(handle, *chunk)
+            continue
+        deflate = zlib.compressobj(6)
+        for band in _filtered(pixels):
+            if coded := deflate.compress(band.tobytes()):
+                _put(handle, b"IDAT", coded)
+        _put(handle, b"IDAT", deflate.flush())
+    _put(handle, b"IEND", b"")
 
 
 def _put(handle: BinaryIO, kind: bytes, body: bytes) -> None:
@@ -311,58 +297,53 @@ def _put(handle: BinaryIO, kind: bytes, body: bytes) -> None:
     handle.write(struct.pack(">I", zlib.crc32(kind + body)))
 
 
-def _png_chunks(
-    image: ImageFile, note: str, kind_now: tuple[int, int]
-) -> tuple[list[Chunk], list[Chunk]]:
-    """Return the chunks before and after the pixels, with the note in EXIF or in a text."""
-    own = image.details.own
-    before, after, same_kind = _as_chunks(image.details), [], False
-    if isinstance(own, PngParts):
-        before, after, same_kind = list(own.before), list(own.after), own.kind == kind_now
-    kept = [
-        [(kind, body) for kind, body in chunks if _still_true(kind, same_kind)]
-        for chunks in (before, after)
+def _png_chunks(image: ImageFile, note: str, kind_now: tuple[int, int]) -> list[Chunk]:
+    """Return the chunks around the pixels, with the palette, and the note in EXIF or in a text."""
+    own, is_png = image.details.own, isinstance(image.details.own, PngParts)
+    found = own.chunks if is_png else [*_as_chunks(image.details), _PIXELS]
+    same_kind = is_png and own.kind == kind_now
+    chunks = [  # unknown ones say in the case of their last letter whether they hold for new pixels
+        (kind, body)
+        for kind, body in found
+        if kind in _KNOWN or kind[3:].islower() or (same_kind and kind in _OF_OLD_KIND)
     ]
-    if note and not any(kind == b"eXIf" for chunks in kept for kind, _ in chunks):
-        kept[0] = _with_text(kept[0], note)
-    for chunks in kept:
-        for i, (kind, body) in enumerate(chunks):
-            if kind == b"eXIf":
-                chunks[i] = kind, exif_with_software(body, note) or body
-    return kept[0], kept[1]
+    if image.ramp is not None:  # only a background colour may stand between a palette and pixels
+        _insert(chunks, (b"PLTE", image.ramp.colours.tobytes()), b"bKGD", b"IDAT")
+    exif = [i for i, (kind, _) in enumerate(chunks) if kind == b"eXIf"]
+    for i in exif:
+        chunks[i] = b"eXIf", exif_with_software(chunks[i][1], note) or chunks[i][1]
+    if note and not exif:
+        _add_text(chunks, note)
+    return chunks
 
 
-def _still_true(kind: bytes, same_kind: bool) -> bool:
-    """Whether a chunk holds for new pixels; unknown ones say so in the case of their last letter."""
-    if kind in _OF_OLD_KIND:
-        return same_kind
-    return kind not in _OF_OLD_PIXELS and (kind in _KNOWN or kind[3:].islower())
+def _insert(chunks: list[Chunk], chunk: Chunk, *before: bytes) -> None:
+    """Put a chunk before the first of some kinds, or at the end."""
+    at = next((i for i, (kind, _) in enumerate(chunks) if kind in before), len(chunks))
+    chunks.insert(at, chunk)
 
 
-def _with_text(chunks: list[Chunk], note: str) -> list[Chunk]:
+def _add_text(chunks: list[Chunk], note: str) -> None:
     """Add a note to the text "Software", the first of that name, or make one."""
     added = note.encode("latin-1", "replace")
     for i, (kind, body) in enumerate(chunks):
         if kind == b"tEXt" and body.startswith(b"Software\0"):
             if not body.endswith(added):
                 chunks[i] = kind, body + b"; " + added
-            return chunks
-    return [*chunks, (b"tEXt", b"Software\0" + added)]
+            return
+    _insert(chunks, (b"tEXt", b"Software\0" + added), b"IDAT")
 
 
 def _as_chunks(details: Details) -> list[Chunk]:
     """Return what other formats know of a picture, as chunks."""
-    chunks = []
-    if details.icc:
-        chunks.append((b"iCCP", b"ICC profile\0\0" + zlib.compress(details.icc)))
-    if details.dpi:
-        across, down = (round(value / 0.0254) for value in details.dpi)
-        chunks.append((b"pHYs", struct.pack(">IIB", across, down, 1)))
-    if details.exif:
-        chunks.append((b"eXIf", details.exif))
-    if details.xmp:
-        chunks.append((b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + details.xmp))
-    return chunks
+    across, down = (round(value / 0.0254) for value in details.dpi or (0, 0))
+    made = (
+        (b"iCCP", details.icc and b"ICC profile\0\0" + zlib.compress(details.icc)),
+        (b"pHYs", details.dpi and struct.pack(">IIB", across, down, 1)),
+        (b"eXIf", details.exif),
+        (b"iTXt", details.xmp and b"XML:com.adobe.xmp\0\0\0\0\0" + details.xmp),
+    )
+    return [(kind, body) for kind, body in made if body]
 
 
 def _filtered(pixels: Array) -> Iterator[Array]:

@@ -1,4 +1,4 @@
-"""The pixels of a TIFF where they are stored: strips and tiles, read and rewritten in place.
+"""The pixels of a TIFF where they are stored: strips and tiles, read by boxes and written in place.
 
 A TIFF is a skeleton (directories, tags, metadata of any kind) with segments of pixels in it.  To
 write an image back is to write other pixels into a copy of the skeleton: all else stays as it was,
@@ -12,9 +12,9 @@ import bisect
 import itertools
 import math
 import os
-import struct
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -22,22 +22,15 @@ import tifffile
 
 from .base import FileError
 from .boxes import Box
-from .ifd import occupied
+from .ifd import Value, integers, occupied, replace_values
 from .images import Array
 
-Skeleton = tuple[int, list[tuple[int, bytes]]]  # size of the file; what is where between pixels
+Skeleton = tuple[int, Iterable[tuple[int, bytes]]]  # size of the file; what is where between pixels
 
-_LOSSLESS = (
-    1,
-    5,
-    8,
-    32773,
-    32946,
-    34925,
-    50000,
-)  # none, LZW, deflate, PackBits, deflate, LZMA, Zstd
-_OFFSETS, _COUNTS = (324, 273), (325, 279)  # tags of tiles, of strips
-_FORMATS = {3: "H", 4: "I", 16: "Q"}  # types of tags
+# None, LZW, deflate, PackBits, deflate, LZMA, Zstd.
+_LOSSLESS = (1, 5, 8, 32773, 32946, 34925, 50000)
+_TILES, _STRIPS = (324, 325), (273, 279)  # tags: where segments are, how long
+_STEP = 2**24  # bytes that are copied at a time
 
 
 def can_rewrite(level: Any) -> bool:
@@ -74,19 +67,12 @@ def _encoder(page: Any) -> Any:
     return encode
 
 
-def ranges(level: Any) -> list[tuple[int, int]]:
-    """Return where the pixels of a level are: (offset, bytes), in no order."""
-    if level.dataoffset is not None:
-        return [(level.dataoffset, level.nbytes)]
-    return [
-        (offset, count)
-        for page in level.pages
-        for offset, count in zip(page.dataoffsets, page.databytecounts, strict=True)
-        if offset and count
-    ]
+def _places(page: Any) -> list[tuple[int, int]]:
+    """Return where the segments of a page are: (offset, bytes)."""
+    return [*zip(map(int, page.dataoffsets), map(int, page.databytecounts), strict=True)]
 
 
-def gaps(levels: Sequence[Any], handle: BinaryIO, size: int) -> list[tuple[int, int]] | None:
+def _gaps(levels: Sequence[Any], handle: BinaryIO, size: int) -> list[tuple[int, int]] | None:
     """Return the parts of a file (start, end) between pixels.
 
     None if segments overlap each other, or the tags: other pixels would damage these.
@@ -94,43 +80,37 @@ def gaps(levels: Sequence[Any], handle: BinaryIO, size: int) -> list[tuple[int, 
     tags = occupied(handle)
     if tags is None:
         return None
-    found, at, kept = [], 0, _Spans(tags)
-    pixels = sorted(spot for level in levels for spot in ranges(level))
-    for start, count in pixels:
-        if start < at or kept.touch(start, start + count):
+    starts = [start for start, _ in sorted(tags)]
+    ends = [*itertools.accumulate((sum(spot) for spot in sorted(tags)), max)]
+    pixels = []
+    for level in levels:
+        if level.dataoffset is not None:
+            pixels.append((level.dataoffset, level.nbytes))
+        else:
+            pixels += [spot for page in level.pages for spot in _places(page) if all(spot)]
+    found, at = [], 0
+    for start, count in sorted(pixels):
+        before = bisect.bisect_left(starts, start + count)  # tags that begin before its end
+        if start < at or (before and ends[before - 1] > start):
             return None
         if start > at:
             found.append((at, start))
         at = start + count
-    if at < size:
-        found.append((at, size))
-    return found
-
-
-class _Spans:
-    """Parts of a file, to be asked whether another part touches any of them."""
-
-    def __init__(self, spans: Sequence[tuple[int, int]]) -> None:
-        ordered = sorted(spans)
-        self._starts = [start for start, _ in ordered]
-        ends = [start + count for start, count in ordered]
-        self._ends = list(itertools.accumulate(ends, max))  # of all that start no later
-
-    def touch(self, start: int, end: int) -> bool:
-        before = bisect.bisect_left(self._starts, end)
-        return before > 0 and self._ends[before - 1] > start
+    return [*found, (at, size)] if at < size else found
 
 
 def take_skeleton(handle: BinaryIO, levels: Sequence[Any], size: int) -> Skeleton | None:
-    """Return all of a file but its pixels; None if it cannot be taken apart."""
-    between = gaps(levels, handle, size)
-    if between is None:
-        return None
-    pieces = []
-    for start, end in between:
-        handle.seek(start)
-        pieces.append((start, handle.read(end - start)))
-    return size, pieces
+    """Return all of a file but its pixels, read piece by piece; None if it cannot be taken apart."""
+    between = _gaps(levels, handle, size)
+    return None if between is None else (size, _read_parts(handle, between))
+
+
+def _read_parts(handle: BinaryIO, parts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
+    """Yield parts of a file, long ones piece by piece: where they are, and what is there."""
+    for start, end in parts:
+        for at in range(start, end, _STEP):
+            handle.seek(at)
+            yield at, handle.read(min(end - at, _STEP))
 
 
 def put_skeleton(handle: BinaryIO, skeleton: Skeleton) -> None:
@@ -142,6 +122,56 @@ def put_skeleton(handle: BinaryIO, skeleton: Skeleton) -> None:
         handle.write(piece)
     handle.flush()
     handle.seek(0)
+
+
+def put_segments(handle: BinaryIO, page: Any, coded: Iterable[bytes]) -> dict[int, Value | None]:
+    """Write coded segments of a page, each into the place of the old one if it fits, else at the end.
+
+    Return the tags that say where they are now.
+    """
+    old, places = _places(page), []
+    for segment, (place, room) in zip(coded, old, strict=False):
+        if not place or len(segment) > room:
+            place = handle.seek(0, os.SEEK_END)
+            place += handle.write(b"\0" * (place % 2))
+        handle.seek(place)
+        handle.write(segment)
+        places.append((place, len(segment)))
+    places += old[len(places) :]
+    tiff = page.parent
+    offsets, counts = zip(*places, strict=True)
+    tags = _TILES if page.keyframe.is_tiled else _STRIPS
+    kind = 16 if tiff.is_bigtiff else 4
+    return {
+        tags[0]: integers(offsets, tiff.byteorder, kind),
+        tags[1]: integers(counts, tiff.byteorder, 4),
+    }
+
+
+def write_level(level: Any, handle: BinaryIO, pixels: Array) -> None:
+    """Write all pixels of a level into the skeleton; struct.error if the file gets too long for it."""
+    page = level.keyframe
+    stored = page.dtype.newbyteorder(page.parent.byteorder)
+    if level.dataoffset is not None:
+        handle.seek(level.dataoffset)
+        flat, step = pixels.reshape(-1), _STEP // stored.itemsize
+        for at in range(0, flat.size, step):
+            handle.write(flat[at : at + step].astype(stored).data)
+        return
+    encode = _encoder(page)
+    for number, parts in itertools.groupby(as_stored(level, pixels), key=itemgetter(0)):
+        own = level.pages[number]
+        coded = (encode(segment) for _, segment in parts)
+        replace_values(handle, own.offset, put_segments(handle, own, coded))
+
+
+def as_stored(level: Any, pixels: Array) -> Iterator[tuple[int, Array]]:
+    """Yield the segments of all pages (page, pixels): tiles are whole, the last strip is not."""
+    segments = Segments(level, level.keyframe.parent.filehandle)
+    whole = tuple(slice(0, n) for n in level.shape)
+    for number, _, _, part in segments.overlaps(whole, pixels):
+        lacking = [(0, p - n) for p, n in zip(segments.piece, part.shape, strict=True)]
+        yield number, np.pad(part, lacking, mode="edge") if level.keyframe.is_tiled else part
 
 
 def _pieces(page: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -169,25 +199,16 @@ def segment_bytes(page: Any) -> int:
 
 
 class Segments:
-    """One level of an image in an open TIFF file, read and written by boxes; threads may share it.
+    """One level (a TiffPageSeries) of an image in an open file, read by boxes; threads may share it."""
 
-    Parameters
-    ----------
-    level : tifffile.TiffPageSeries
-    handle : binary file
-        The file itself, open for writing too if it is written to.
-    blank : bool
-        Whether the file is a skeleton: segments are empty until they are written.
-    """
-
-    def __init__(self, level: Any, handle: BinaryIO, *, blank: bool = False) -> None:
+    def __init__(self, level: Any, handle: BinaryIO) -> None:
         page = level.keyframe
         self.shape: tuple[int, ...] = tuple(level.shape)
         self.dtype = level.dtype.newbyteorder("=")
-        self.level, self.page, self.handle, self.blank = level, page, handle, blank
-        self.moved: dict[tuple[int, int], tuple[int, int]] = {}  # page, segment: offset, count
-        self._lock = threading.RLock()
+        self._level, self._page, self._handle = level, page, handle
+        self._lock = threading.Lock()
         self._piece, self._grid = _pieces(page)
+        self.piece = self._piece[1:]  # (depth, length, width, samples)
         self._lead, self._place = self._match_axes()
         self._jpeg_tables = page.jpegtables  # read here: threads read under the lock alone
 
@@ -196,7 +217,7 @@ class Segments:
 
         An image leaves out some axes of a page that are 1.
         """
-        page_shape = self.page.shaped
+        page_shape = self._page.shaped
         axes: list[int | None] = []
         left, at = int(np.prod(page_shape)), len(page_shape)
         lead = len(self.shape)
@@ -218,49 +239,24 @@ class Segments:
         inner = [1 if axis is None else self._piece[axis] for axis in self._place]
         return (*([1] * self._lead), *inner)
 
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
     def __getitem__(self, box: Box) -> Array:
         """Return the pixels of a box, in native byte order."""
-        if self.level.dataoffset is not None:
+        if self._level.dataoffset is not None:
+            stored = self.dtype.newbyteorder(self._page.parent.byteorder)
             with self._lock:
-                return np.array(self._mapped("r")[box], dtype=self.dtype)
-        wanted = _sizes(box)
-        out = np.empty(wanted, self.dtype)
-        for page, index, inside, outside in self._overlaps(box, out):
+                mapped: Any = np.memmap(
+                    self._handle, stored, "r", self._level.dataoffset, self.shape
+                )
+                return np.array(mapped[box], dtype=self.dtype)
+        out = np.empty(_sizes(box), self.dtype)
+        for page, index, inside, outside in self.overlaps(box, out):
             outside[...] = self._decoded(page, index)[inside]
         return out
 
-    def __setitem__(self, box: Box, pixels: Array) -> None:
-        """Write the pixels of a box; a segment that is covered in part is decoded and coded again."""
-        if self.level.dataoffset is not None:
-            with self._lock:
-                mapped = self._mapped("r+")
-                mapped[box] = pixels
-                mapped.flush()
-            return
-        pixels = np.ascontiguousarray(pixels, dtype=self.dtype)
-        for page, index, inside, outside in self._overlaps(box, pixels):
-            with self._lock:
-                full = np.zeros(self._full_shape(index), self.dtype)
-                valid = self._valid(index)
-                if outside.size < np.prod([part.stop for part in valid]):
-                    full[valid] = self._decoded(page, index)
-                full[inside] = outside
-                self._store(page, index, _encoder(self.page)(full))
-
-    def _mapped(self, mode: Any) -> Any:
-        """Map pixels that are stored without gaps."""
-        stored = self.dtype.newbyteorder(self.page.parent.byteorder)
-        return np.memmap(self.handle, stored, mode, self.level.dataoffset, self.shape)
-
-    def _overlaps(self, box: Box, pixels: Array) -> Iterator[tuple[int, int, Box, Array]]:
+    def overlaps(self, box: Box, pixels: Array) -> Iterator[tuple[int, int, Box, Array]]:
         """Yield page, segment, the part of the segment, and the part of ``pixels`` it is."""
         lead, inner = box[: self._lead], box[self._lead :]
-        page_box = [slice(0, n) for n in self.page.shaped]
+        page_box = [slice(0, n) for n in self._page.shaped]
         for axis, part in zip(self._place, inner, strict=True):
             if axis is not None:
                 page_box[axis] = part
@@ -281,68 +277,15 @@ class Segments:
                 outside.append(slice(low - part.start, high - part.start))
             yield int(page), index, tuple(inside[1:]), planes[at][tuple(outside)][0]
 
-    def _full_shape(self, index: int) -> tuple[int, ...]:
-        """Return the shape a segment is stored in: tiles are whole, the last strip is not."""
-        if self.page.is_tiled:
-            return self._piece[1:]
-        row = np.unravel_index(index, self._grid[:4])[2] * self._piece[2]
-        return (1, min(self._piece[2], self.page.shaped[2] - int(row)), *self._piece[3:])
-
-    def _where(self, page: int, index: int) -> tuple[int, int]:
-        """Return offset and length of a segment as it is now."""
-        if (page, index) in self.moved:
-            return self.moved[page, index]
-        table = self.level.pages[page]
-        return table.dataoffsets[index], table.databytecounts[index]
-
-    def _valid(self, index: int) -> Box:
-        """Return the part of a segment that is not padding."""
-        cell = np.unravel_index(index, self._grid[:4])[1:]
-        starts = [*(int(i) * p for i, p in zip(cell, self._piece[1:4], strict=True)), 0]
-        ends = zip(starts, self._piece[1:], self.page.shaped[1:], strict=True)
-        return tuple(slice(0, min(p, n - start)) for start, p, n in ends)
-
     def _decoded(self, page: int, index: int) -> Array:
-        """Return a segment without padding; one that was never written is 0."""
-        valid = self._valid(index)
-        if self.blank and self.page.compression != 1 and (page, index) not in self.moved:
-            return np.zeros([part.stop for part in valid], self.dtype)
-        with self._lock:
-            offset, count = self._where(page, index)
-            self.handle.seek(offset)
-            data = self.handle.read(count) if offset and count else None
-        segment, _, _ = self.page.decode(data, index, jpegtables=self._jpeg_tables)
-        if segment is None:
-            return np.zeros([part.stop for part in valid], self.dtype)
-        return np.asarray(segment[valid])
-
-    def _store(self, page: int, index: int, data: bytes) -> None:
-        """Write a coded segment: into its old place once, if it fits, else at the end."""
-        offset, count = self._where(page, index)
-        if not (offset and len(data) <= count and (page, index) not in self.moved):
-            fixed = self.page.compression == 1 and offset and len(data) == count
-            offset = offset if fixed else self.handle.seek(0, os.SEEK_END)
-        self.handle.seek(offset)
-        self.handle.write(data)
-        self.moved[page, index] = offset, len(data)
-
-    def finish(self) -> None:
-        """Correct the tables of the segments that moved."""
-        for page, group in itertools.groupby(sorted(self.moved), key=lambda key: key[0]):
-            tags = self.level.pages[page].aspage().tags
-            offsets = next(tags[code] for code in _OFFSETS if code in tags)
-            counts = next(tags[code] for code in _COUNTS if code in tags)
-            for _, index in group:
-                for tag, value in zip((offsets, counts), self.moved[page, index], strict=True):
-                    self._patch(tag, index, value)
-        self.handle.flush()
-
-    def _patch(self, tag: Any, index: int, value: int) -> None:
-        """Overwrite one number of a table; struct.error if it is too small for the value."""
-        format = self.page.parent.byteorder + _FORMATS[int(tag.dtype)]
-        packed = struct.pack(format, value)
-        self.handle.seek(tag.valueoffset + index * len(packed))
-        self.handle.write(packed)
+        """Return a segment; one that is nowhere is 0."""
+        with self._lock:  # a page may be read now, too
+            table = self._level.pages[page]
+            offset, count = table.dataoffsets[index], table.databytecounts[index]
+            self._handle.seek(offset)
+            data = self._handle.read(count) if offset and count else None
+        segment, _, _ = self._page.decode(data, index, jpegtables=self._jpeg_tables)
+        return np.zeros(self.piece, self.dtype) if segment is None else np.asarray(segment)
 
 
 def _sizes(box: Box) -> tuple[int, ...]:

@@ -20,23 +20,12 @@ _UNNAMED = "QI"  # axes of stacks and pages that may be anything
 
 @dataclass(frozen=True)
 class Stack:
-    """How an image is cut.
+    """How an image is cut."""
 
-    Attributes
-    ----------
-    pieces : list of indices into the pixels, a number or a whole slice for each axis
-    channel_axis : int or None
-        The axis of the channels in a piece.
-    third : str
-        Letter of the third axis of volumes; empty for pictures.
-    time_axis : int or None
-        The axis of time in a piece, if pieces are series.
-    """
-
-    pieces: list[tuple[int | slice, ...]]
-    channel_axis: int | None
-    third: str
-    time_axis: int | None = None
+    pieces: list[tuple[int | slice, ...]]  # indices: a number or a whole slice for each axis
+    channel_axis: int | None  # of a piece
+    third: str  # letter of the third axis of volumes; empty for pictures
+    time_axis: int | None = None  # of a piece, if it is a series
 
     def __len__(self) -> int:
         return len(self.pieces)

@@ -9,17 +9,15 @@ JPEG inside, other formats) is written anew.
 from __future__ import annotations
 
 import importlib.util
-import io
 import logging
-import lzma
 import math
 import os
 import struct
-import zlib
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from functools import partial
 from typing import Any, BinaryIO
 from xml.etree import ElementTree
 
@@ -27,22 +25,23 @@ import numpy as np
 import tifffile
 
 from .base import FileError, OpenFile
-from .boxes import Box, How, build, how_reduced
+from .boxes import How, build, how_reduced
 from .ifd import add_software, check_directories
-from .images import Array, Details, ImageFile, Ramp, channels_of, native
-from .limits import check_declared_size, check_scans, check_stream
+from .images import Array, Details, ImageFile, channels_of, native
+from .limits import check_declared_size, check_scans
 from .palette import find_ramp
-from .regions import Source, Target, append_line, box_key, lines_of, open_part, reserve
+from .regions import Source, reserve
 from .segments import (
     Segments,
     Skeleton,
     can_rewrite,
     count_segments,
-    gaps,
     put_skeleton,
     segment_bytes,
     take_skeleton,
+    write_level,
 )
+from .unpacking import check_unpacked
 
 logging.getLogger("tifffile").addHandler(logging.NullHandler())  # its complaints become errors
 
@@ -52,16 +51,14 @@ _PHOTOMETRIC = {0: "miniswhite", 1: "minisblack", 2: "rgb", 3: "palette", 5: "se
 # Tags that are plain text, kept when a file is written anew.
 _TEXTS = (269, 271, 272, 285, 306, 315, 316, 33432)
 _INCH, _CENTIMETRE = 2, 3
-_COPIED = 2**24  # bytes of a skeleton that are copied at a time
+_LARGE = 2**28  # bytes of pixels from which a new file is tiled
 _JPEG = (6, 7)  # its two compression tags
 _PLANAR = {1: "contig", 2: "separate"}  # samples of a pixel together, or planes of them
 _FEW_PLANES, _PLANES_A_PAGE = 1000, 100
 _SPARE = 2**16  # bytes that a segment may be longer than its pixels
 _OF_PLANES = ("PlaneCount", "NumPlanes", "IFD", "SamplesPerPixel")
 _HAS_CODECS = importlib.util.find_spec("imagecodecs") is not None  # its decoders know a limit
-_UNPACKERS: dict[int, Any] = {
-    8: zlib.decompressobj, 32946: zlib.decompressobj, 34925: lzma.LZMADecompressor,
-}  # fmt: skip
+_PACKED = {8: "zlib", 32946: "zlib", 34925: "lzma"}
 
 
 @dataclass(frozen=True)
@@ -70,27 +67,26 @@ class Layout:
 
     axes: str
     photometric: str
-    planarconfig: str | None  # "contig" or "separate" where pixels have samples
-    extrasamples: tuple[int, ...]
+    planarconfig: str | None = None  # "contig" or "separate" where pixels have samples
+    extrasamples: tuple[int, ...] = ()
     inverted: bool = False  # white was 0
     pyramid: How = "mean"  # how the smaller copies were made
     texts: Mapping[int, str] = field(default_factory=dict)  # by their tags
-    skeleton: Skeleton | None = (
-        None  # of the first image: all of the file but pixels, if that can be
-    )
+    # Of the first image: all of the file but pixels, if that can be; or what takes it from the open file.
+    skeleton: Skeleton | Callable[[], Skeleton | None] | None = None
 
 
 def read(file: OpenFile) -> list[ImageFile]:
     """Read the images and stacks in the file."""
     found = checked_series(tiff_of(file))
     first, *others = [_read_series(series, file) for series in found]
-    levels = [level for series in found for level in series.levels]
     details = [image.details for image in (first, *others)]
-    as_stored = not any(each.bilevel or each.from_palette for each in details)
-    if as_stored and all(map(can_rewrite, levels)):
-        skeleton = take_skeleton(file.handle, levels, file.size)
-        own = replace(first.details.own, skeleton=skeleton)
-        first = replace(first, details=replace(first.details, own=own))
+    if not any(each.bilevel or each.from_palette for each in details):  # pixels are as stored
+        skeleton = _skeleton(file.handle, found, file.size)
+        if skeleton is not None:
+            size, pieces = skeleton
+            own = replace(first.details.own, skeleton=(size, [*pieces]))
+            first = replace(first, details=replace(first.details, own=own))
     return [first, *others]
 
 
@@ -111,40 +107,37 @@ def _read_series(series: Any, file: OpenFile) -> ImageFile:
     inverted = photometric == "miniswhite" and pixels.dtype.kind == "u"
     if inverted:
         pixels, photometric = ~pixels, "minisblack"  # max - value: white is high everywhere
-    layout = Layout(
-        axes,
-        photometric,
-        _PLANAR[int(page.planarconfig)] if "S" in axes else None,
-        tuple(int(kind) for kind in page.extrasamples),
-        inverted,
-        pyramid(series),
-        _texts(page),
-    )
-    details = Details(
+    details = _details(series, Layout(axes, photometric, inverted=inverted))
+    numbers = from_palette and ramp is None
+    details = replace(details, bilevel=bilevel, ramp=ramp, from_palette=numbers)
+    return _split(native(pixels), details, file.format)
+
+
+def _details(series: Any, layout: Layout) -> Details:
+    """Return what is known of an image beside its pixels, with all of its layout."""
+    page, how = series.keyframe, layout.pyramid
+    if len(series.levels) > 1:
+        full, small = (Segments(level, page.parent.filehandle) for level in series.levels[:2])
+        how = how_reduced(full, small)
+    return Details(
         icc=bytes(page.iccprofile) if page.iccprofile else None,
-        xmp=_xmp(page),
+        xmp=_tag(page, 700, bytes),
         dpi=_resolution(page),
-        inks=photometric == "separated",
-        bilevel=bilevel,
-        ramp=ramp,
-        from_palette=from_palette and ramp is None,
-        own=layout,
+        inks=layout.photometric == "separated",
+        own=replace(
+            layout,
+            planarconfig=_PLANAR[int(page.planarconfig)] if "S" in layout.axes else None,
+            extrasamples=tuple(int(kind) for kind in page.extrasamples),
+            pyramid=how,
+            texts=_texts(page),
+        ),
     )
-    return _split(native(pixels), layout, details, file.format)
 
 
-def pyramid(series: Any) -> How:
-    """Tell how the smaller copies were made, if there are any."""
-    if len(series.levels) < 2:
-        return "mean"
-    handle = series.keyframe.parent.filehandle
-    full, small = (Segments(level, handle) for level in series.levels[:2])
-    return how_reduced(full, small)
-
-
-def _xmp(page: Any) -> bytes | None:
-    value = page.tags[700].value if 700 in page.tags else None
-    return value if isinstance(value, bytes) else None
+def _tag(page: Any, code: int, kind: type) -> Any:
+    """Return the value of a tag if it is of a kind, else None."""
+    value = page.tags[code].value if code in page.tags else None
+    return value if isinstance(value, kind) else None
 
 
 def _resolution(page: Any) -> tuple[float, float] | None:
@@ -159,11 +152,7 @@ def _resolution(page: Any) -> tuple[float, float] | None:
 
 def _texts(page: Any) -> dict[int, str]:
     """Return texts by their tags."""
-    found = {
-        code: page.tags[code].value
-        for code in _TEXTS
-        if code in page.tags and isinstance(page.tags[code].value, str)
-    }
+    found = {code: text for code in _TEXTS if (text := _tag(page, code, str)) is not None}
     if page.description and not (page.is_shaped or page.is_imagej or page.is_ome):
         found[270] = page.description  # the others would speak of the old layout
     return found
@@ -226,14 +215,14 @@ def _palette(numbers: Array, page: Any) -> Array:
     return np.ascontiguousarray((page.colormap >> 8).astype(np.uint8).T)  # 16-bit in the file
 
 
-def _split(pixels: Array, layout: Layout, details: Details, format: str) -> ImageFile:
+def _split(pixels: Array, details: Details, format: str) -> ImageFile:
     """Find the channel axis and take alpha off."""
-    axes, extra = layout.axes, layout.extrasamples
+    axes, extra = details.own.axes, details.own.extrasamples
     if "S" not in axes:
         return ImageFile(pixels, channels_of(axes), None, format, details, axes)
     axis = axes.index("S")
     n_samples = pixels.shape[axis]
-    is_rgb = layout.photometric == "rgb"
+    is_rgb = details.own.photometric == "rgb"
     if not (is_rgb and n_samples == 4) and not (len(extra) == 1 and extra[0] in _ALPHA):
         return ImageFile(pixels, axis, None, format, details, axes)
     alpha = np.take(pixels, -1, axis)
@@ -242,12 +231,6 @@ def _split(pixels: Array, layout: Layout, details: Details, format: str) -> Imag
         grey = axes.replace("S", "")
         return ImageFile(colour.squeeze(axis), channels_of(grey), alpha, format, details, grey)
     return ImageFile(colour, axis, alpha, format, details, axes)
-
-
-def check_supported(image: ImageFile) -> None:
-    """Raise FileError if TIFF cannot hold the image."""
-    if image.pixels.ndim < 2:
-        raise FileError(f"TIFF holds pictures and stacks, got shape {image.pixels.shape}")
 
 
 def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:
@@ -267,30 +250,40 @@ def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str)
 def _rewrite(handle: BinaryIO, images: Sequence[ImageFile]) -> bool:
     """Put pixels into the skeleton of the file they came from; return whether that could be done."""
     layouts = [image.details.own for image in images]
-    if not isinstance(layouts[0], Layout) or layouts[0].skeleton is None:
+    skeleton = layouts[0].skeleton if isinstance(layouts[0], Layout) else None
+    skeleton = skeleton() if callable(skeleton) else skeleton
+    if skeleton is None:
         return False
-    put_skeleton(handle, layouts[0].skeleton)
+    put_skeleton(handle, skeleton)
     with open_tiff(handle) as tiff:
-        for series, image, layout in zip(whole_series(tiff), images, layouts, strict=True):
-            if series.dtype.newbyteorder("=") != image.pixels.dtype:
-                return False
-            pixels: Any = _with_alpha(image)
+        found = whole_series(tiff)
+        whole = [_with_alpha(image) for image in images]
+        now = [(series.shape, series.dtype.newbyteorder("=")) for series in found]
+        if now != [(pixels.shape, pixels.dtype) for pixels in whole]:
+            return False
+        for series, image, layout, pixels in zip(found, images, layouts, whole, strict=True):
             if image.ramp is not None:
                 pixels = image.ramp.hold(pixels)
             if layout.inverted:
                 pixels = ~pixels
             for level in series.levels:
-                segments = Segments(level, handle, blank=True)
-                if level is series:
-                    segments[tuple(slice(0, n) for n in level.shape)] = pixels
-                else:
-                    build(pixels, segments, layout.pyramid)
+                if level is not series:
+                    smaller = _array_beside(handle, level.shape, pixels.dtype)
+                    build(pixels, smaller, layout.pyramid)
+                    pixels = smaller
                 try:
-                    segments.finish()
-                except struct.error:  # a table of 16-bit lengths, or beyond 4 GB
+                    write_level(level, handle, pixels)
+                except struct.error:  # beyond 4 GB
                     return False
-                pixels = segments if level is not series else pixels
     return True
+
+
+def _array_beside(handle: BinaryIO, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
+    """Return an array on disk, in a file without a name beside that of the handle."""
+    with tempfile.TemporaryFile(dir=os.path.dirname(handle.name)) as file:
+        file.truncate(math.prod(shape) * dtype.itemsize)
+        reserve(file)
+        return np.memmap(file, dtype, "r+", shape=tuple(shape))
 
 
 def _with_alpha(image: ImageFile) -> Array:
@@ -307,44 +300,33 @@ def _with_alpha(image: ImageFile) -> Array:
 
 def _write_anew(writer: tifffile.TiffWriter, image: ImageFile) -> None:
     """Write one image in the layout it came in or else a plain one."""
-    layout, details = _layout(image), image.details
-    across, down = details.dpi or (None, None)
+    layout, details, ramp = _layout(image), image.details, image.ramp
     texts = layout.texts
-    extra: list[tuple[Any, ...]] = [
-        (code, 2, len(text) + 1, text, True) for code, text in texts.items()
-    ]
-    if details.xmp:
-        extra.append((700, 1, len(details.xmp), details.xmp, True))
-    pixels = np.ascontiguousarray(_with_alpha(image))
-    colours = None
-    if image.ramp is not None:
-        pixels = image.ramp.hold(pixels)
-        colours = _colour_map(image.ramp, pixels)
+    more = [(code, 2, len(text) + 1, text, True) for code, text in texts.items()]
+    pixels, colours = np.ascontiguousarray(_with_alpha(image)), None
+    if (
+        ramp is not None
+    ):  # its palette as a TIFF has it: 16-bit, a colour for each number there can be
+        pixels = ramp.hold(pixels)
+        missing = 2 ** (8 * pixels.dtype.itemsize) - len(ramp.colours)
+        colours = np.pad(
+            ramp.colours.astype(np.uint16) * 257, ((0, missing), (0, 0)), mode="edge"
+        ).T
     as_bits = image.is_bilevel and image.alpha is None and pixels.dtype == np.uint8
-    writer.write(
-        pixels > 127 if as_bits else pixels,
-        compression="zlib" if as_bits else None,
-        photometric="palette" if image.ramp is not None else layout.photometric,
-        colormap=colours,
-        planarconfig=layout.planarconfig,
-        extrasamples=layout.extrasamples or None,
-        metadata={"axes": layout.axes} if 270 not in texts else None,
-        resolution=(across, down) if across else None,
-        resolutionunit=_INCH if across else None,
-        iccprofile=details.icc,
-        software=False,
-        extratags=[tag for tag in extra if tag[0] not in (270, 306)],
-        description=texts.get(270),
-        datetime=texts.get(306),
-    )
-
-
-def _colour_map(ramp: Ramp, numbers: Array) -> Array:
-    """Return the palette as a TIFF has it: (3, one for each number there can be), 16-bit."""
-    n_colours = 2 ** (8 * numbers.dtype.itemsize)
-    missing = n_colours - len(ramp.colours)
-    colours = np.pad(ramp.colours.astype(np.uint16) * 257, ((0, missing), (0, 0)), mode="edge")
-    return np.ascontiguousarray(colours.T)
+    options: dict[str, Any] = {
+        "photometric": layout.photometric if ramp is None else "palette", "colormap": colours,
+        "planarconfig": layout.planarconfig, "extrasamples": layout.extrasamples or None,
+        "compression": "zlib" if as_bits else None,
+        "tile": (256, 256) if pixels.nbytes > _LARGE else None,
+        "metadata": {"axes": layout.axes} if 270 not in texts else None,
+        "description": texts.get(270), "datetime": texts.get(306), "software": False,
+        "iccprofile": details.icc, "extratags": [tag for tag in more if tag[0] not in (270, 306)],
+    }  # fmt: skip
+    if details.xmp:
+        options["extratags"].append((700, 1, len(details.xmp), details.xmp, True))
+    if details.dpi:
+        options |= {"resolution": details.dpi, "resolutionunit": _INCH}
+    writer.write(pixels > 127 if as_bits else pixels, **options)
 
 
 def _layout(image: ImageFile) -> Layout:
@@ -362,26 +344,6 @@ def _layout(image: ImageFile) -> Layout:
         axes = axes.replace("C", "") + "S"
     extra = () if image.alpha is None else (_UNASSOCIATED,)
     return Layout(axes, photometric, "contig" if "S" in axes else None, extra)
-
-
-def empty(handle: BinaryIO | io.BytesIO, shape: Sequence[int], dtype: Any, axes: str) -> None:
-    """Write a tiled file of zeros, uncompressed, to be filled piece by piece."""
-    probe = ImageFile(
-        np.broadcast_to(np.zeros((), dtype), shape), channels_of(axes), None, "", axes=axes
-    )
-    layout = _layout(probe)
-    tifffile.imwrite(
-        handle,
-        shape=tuple(shape),
-        dtype=dtype,
-        tile=(256, 256),
-        photometric=layout.photometric,
-        planarconfig=layout.planarconfig,
-        metadata={"axes": layout.axes},
-        bigtiff=probe.pixels.nbytes > 2**32 - 2**26,
-        ome=False,
-        imagej=False,
-    )
 
 
 def tiff_of(file: OpenFile) -> tifffile.TiffFile:
@@ -415,18 +377,14 @@ def _check_ome(tiff: tifffile.TiffFile, n_pages: int) -> None:
     except ElementTree.ParseError:
         return  # nor can tifffile, which takes the pages as they are
     files = {e.attrib["FileName"] for e in elements if "FileName" in e.attrib}
-    planes = max((_claimed_planes(element.attrib) for element in elements), default=0)
+    planes = 0
+    for said in (element.attrib for element in elements):
+        product = math.prod(int(said.get(f"Size{axis}", 1)) for axis in "CZT")
+        planes = max(planes, product, *(int(said.get(name, 0)) for name in _OF_PLANES))
     if len(files) < 2 and planes > max(_FEW_PLANES, _PLANES_A_PAGE * n_pages):
         raise FileError(f"claims {planes} planes and has {n_pages} pages: damaged")
     if len(files) > 1 or (files and tiff.series[0].kind != "ome"):
         raise FileError("is one of several files of an image; save the image as one file")
-
-
-def _claimed_planes(attributes: Mapping[str, str]) -> int:
-    """Return how many planes an element of OME-XML speaks of."""
-    sizes = [int(attributes.get(f"Size{axis}", 1)) for axis in "CZT"]
-    named = [int(attributes.get(name, 0)) for name in _OF_PLANES]
-    return max(math.prod(sizes), *named)
 
 
 def checked_series(tiff: tifffile.TiffFile, *, whole: bool = True) -> list[Any]:
@@ -451,13 +409,10 @@ def check_levels(levels: Sequence[Any], handle: Any, *, whole: bool = True) -> N
 
 
 def whole_series(tiff: tifffile.TiffFile) -> list[Any]:
-    """Return the images, leaving out thumbnails; what is spread over files is an error."""
+    """Return the images, leaving out thumbnails."""
     whole = [series for series in tiff.series if series.size and not series.keyframe.is_reduced]
     if not whole:
         raise FileError("holds no image")
-    for series in whole:
-        if any(page is not None and page.parent is not tiff for page in series.pages):
-            raise FileError("is one of several files of an image; save the image as one file")
     return whole
 
 
@@ -479,18 +434,18 @@ def _check_pages(level: Any, file_size: int) -> None:
 def _check_segments(level: Any, handle: Any) -> None:
     """Refuse segments that their decoder would paint over and over, or unpack without end."""
     compression = int(level.keyframe.compression)
-    unpacker = None if _HAS_CODECS else _UNPACKERS.get(compression)
-    if unpacker is None and compression not in _JPEG:
+    kind = "" if _HAS_CODECS else _PACKED.get(compression, "")
+    if not kind and compression not in _JPEG:
         return
     limit = 2 * segment_bytes(level.keyframe) + _SPARE
     for page in level.pages:
         for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
             handle.seek(start)
             data = handle.read(count)
-            if unpacker is None:
-                check_scans(data)
+            if kind:
+                check_unpacked(kind, data, limit, "segment")
             else:
-                check_stream(unpacker, data, limit)
+                check_scans(data)
 
 
 def open_source(file: OpenFile) -> Source:
@@ -498,85 +453,17 @@ def open_source(file: OpenFile) -> Source:
     found = checked_series(tiff_of(file), whole=False)
     if len(found) > 1:
         raise FileError(f"holds {len(found)} images; save each as a file of its own")
-    series = found[0]
-    page = series.keyframe
+    series, page = found[0], found[0].keyframe
     if page.photometric not in (1, 2, 5) or page.dtype.kind not in "uif":
         raise FileError(f"has {_name_of(page.photometric)} pixels; save it as grey or RGB")
-    extra = tuple(int(kind) for kind in page.extrasamples)
+    skeleton = partial(_skeleton, file.handle, found, file.size)
+    details = _details(series, Layout(series.axes, _photometric(page), skeleton=skeleton))
+    extra = details.own.extrasamples
     has_alpha = "S" in series.axes and len(extra) == 1 and extra[0] in _ALPHA
-    pixels = Segments(series, file.handle)
-    return Source(file.path.resolve(), "TIFF", pixels, series.axes, file, has_alpha, series)
+    return Source(file, Segments(series, file.handle), series.axes, details, has_alpha)
 
 
-def make_target(part: Path, source: Source) -> None:
-    """Make a file to be written box by box: a copy of the source's skeleton, or a plain tiled one."""
-    series = source.own if source.format == "TIFF" else None
-    between = None
-    if series is not None and all(map(can_rewrite, series.levels)):
-        with open(source.path, "rb") as original:
-            between = gaps(series.levels, original, source.path.stat().st_size)
-    with open(part, "xb") as handle:
-        if between is None:
-            empty(handle, source.shape, source.dtype, source.axes)
-        else:
-            with open(source.path, "rb") as original:
-                handle.truncate(source.path.stat().st_size)
-                for start, end in between:
-                    original.seek(start)
-                    handle.seek(start)
-                    while start < end:
-                        start += handle.write(original.read(min(end - start, _COPIED)))
-        reserve(handle)
-
-
-def open_target(path: Path, part: Path, log: Path, resume: bool, source: Source) -> Target:
-    """Open what was made to write boxes into it."""
-    how = pyramid(source.own) if source.format == "TIFF" else "mean"
-    target = TiffTarget(path, part, log, resume, how)
-    if (target.shape, target.dtype) != (source.shape, source.dtype):
-        target.close()
-        raise FileError("the input stores pixels in the place of its metadata: damaged")
-    return target
-
-
-class TiffTarget(Target):
-    """A TIFF: a copy of the source's skeleton, or a plain tiled file, with segments written into it."""
-
-    def __init__(self, path: Path, part: Path, log: Path, resume: bool, how: How) -> None:
-        with ExitStack() as opened:
-            self._handle = opened.enter_context(open_part(part))
-            self._tiff = opened.enter_context(open_tiff(self._handle))
-            self._series, self._how = whole_series(self._tiff)[0], how
-            segments = Segments(self._series, self._handle, blank=True)
-            for line in lines_of(log):
-                segments.moved |= {(p, i): (at, n) for p, i, at, n in line.get("moved", [])}
-            self._logged = set(segments.moved.items())
-            super().__init__(path, segments, part, log, resume)
-            opened.pop_all()  # closed when finished or abandoned
-
-    def _keep_log(self, box: Box) -> None:
-        """Say where segments went before saying that the box is done."""
-        with self._pixels._lock:
-            self._handle.flush()
-            now = set(self._pixels.moved.items())
-            moved = [[*key, *place] for key, place in sorted(now - self._logged)]
-            self._logged = now
-            append_line(self._log, {"moved": moved, "box": box_key(box)})
-
-    def _complete(self, note: str) -> None:
-        self._pixels.finish()
-        above = self._pixels
-        for level in self._series.levels[1:]:
-            segments = Segments(level, self._handle, blank=True)
-            build(above, segments, self._how)
-            segments.finish()
-            above = segments
-        if note:
-            add_software(self._handle, note)
-        self._handle.flush()
-        os.fsync(self._handle.fileno())
-        self._let_go()
-
-    def _let_go(self) -> None:
-        self._tiff.close()
-        self._handle.close()
+def _skeleton(handle: BinaryIO, found: Sequence[Any], size: int) -> Skeleton | None:
+    """Return all of a file but its pixels; None if other pixels cannot be put into it."""
+    levels = [level for series in found for level in series.levels]
+    return take_skeleton(handle, levels, size) if all(map(can_rewrite, levels)) else None

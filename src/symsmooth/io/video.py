@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import av
 import numpy as np
 
-from .base import FileError, OpenFile, one_line
+from .base import FileError, OpenFile, check_place, one_line
 from .images import Array, ImageFile
 from .limits import check_declared_size
 from .video_pixels import Pixels, pixels_of
@@ -27,17 +27,16 @@ from .video_pixels import Pixels, pixels_of
 # Constant quality (CRF) of the encoders.  At 12 coding costs 0.2 to 0.3 dB of a clip denoised at sigma 20,
 # and 1.1 to 1.6 dB at sigma 5, where there are 44 dB; at 16 twice as much, for two thirds of the bytes.
 QUALITY = 12
+_OPTIONS = {  # x265 prints lines of its own
+    "ffv1": {"level": "3", "slicecrc": "1"}, "libx264": {"crf": str(QUALITY)}, "wrapped_avframe": {},
+    "libx265": {"crf": str(QUALITY), "x265-params": "log-level=none"},
+}  # fmt: skip
 _CONTAINERS = {
     ".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "matroska", ".y4m": "yuv4mpegpipe"
 }  # that are written, by the ending of a name  # fmt: skip
-_DEMUXERS = {
-    "mp4": "mov,mp4,m4a,3gp,3g2,mj2",
-    "matroska": "matroska,webm",
-    "avi": "avi",
-    "y4m": "yuv4mpegpipe",
-}
-_COLOUR_TAGS = ("color_range", "colorspace", "color_primaries", "color_trc")
 _Y4M = "yuv4mpegpipe"
+_DEMUXERS = {b"\x1a\x45\xdf\xa3": "matroska", b"RIFF": "avi", b"YUV4": _Y4M}  # else MP4 or MOV
+_COLOUR_TAGS = ("color_range", "colorspace", "color_primaries", "color_trc")
 _FAR = 90  # frames from which on it is faster to seek than to decode
 _MAX_STREAMS = 64
 _MAX_BOXES = 100_000  # of an MP4 that are looked at; one that was written in fragments has many
@@ -55,62 +54,45 @@ def read(file: OpenFile) -> list[ImageFile]:
 
 @dataclass(frozen=True)
 class VideoFrame:
-    """A decoded frame.
+    """A decoded frame."""
 
-    Attributes
-    ----------
-    pixels : ndarray
-        (y, x) or (y, x, colours), in steps of the video; black may lie below 0, white above the largest.
-    planes : list of ndarray
-        As they were decoded.
-    pts : int
-        Its time, in units of the stream.
-    """
-
-    pixels: Array
-    planes: list[Array]
-    pts: int
+    pixels: Array  # (y, x) or (y, x, colours), in steps of the video; noise may lie beyond black or white
+    planes: list[Array]  # as they were decoded
+    pts: int  # its time, in units of the stream
 
 
 class Video:
-    """A video that is open for reading.
-
-    Parameters
-    ----------
-    file : OpenFile
-        Its handle is read; nothing else is opened, whatever the container says.
-
-    Attributes
-    ----------
-    times : list of int
-        When frames are shown, in order; known after :meth:`survey`.
-    """
+    """A video that is open for reading; no other file is opened, whatever the container says."""
 
     def __init__(self, file: OpenFile) -> None:
         file.handle.seek(0)
-        kind = _container_of(file.handle.read(16))
-        self._kind, self._handle, self._size = kind, file.handle, file.size
+        self._kind = _DEMUXERS.get(file.handle.read(4), "mov")
+        self._handle, self._size = file.handle, file.size
         self._container: Any = None
         self._open()
-        self.times: list[int] = []
-        self.pixels: Pixels = self._pixels_by_header()
+        self.times: list[int] = []  # when frames are shown, in order; known after the survey
+        context = self.stream.codec_context
+        if context.pix_fmt is None:
+            raise FileError("does not say what its pixels are: damaged")
+        self.pixels: Pixels = pixels_of(
+            context.pix_fmt, context.height, context.colorspace, context.color_range
+        )
         self._matrix: tuple[int, ...] | None = None
         self._tags: dict[str, int] = {}
-        self._interlaced = False
 
     def _open(self) -> None:
         """Open the container at its beginning; the format is not left to be guessed."""
         self.close()
         self._handle.seek(0)
-        name = _DEMUXERS[self._kind].partition(",")[0]
         try:
-            self._container = av.open(self._handle, format=name, metadata_errors="replace")
+            self._container = av.open(self._handle, format=self._kind, metadata_errors="replace")
         except av.FFmpegError as error:
             raise FileError(f"cannot be read: {_words(error)}; {_DAMAGED}") from error
         streams = self._container.streams
         if len(streams) > _MAX_STREAMS:
             raise FileError(f"has {len(streams)} streams; take out those you need")
-        moving = [each for each in streams.video if not _is_cover(each)]
+        cover = av.stream.Disposition.attached_pic
+        moving = [each for each in streams.video if not each.disposition & cover]
         if not moving:
             raise FileError("has no video stream")
         self.stream: Any = moving[0]
@@ -123,12 +105,6 @@ class Video:
         if width < 1 or height < 1:
             raise FileError("does not say how large its frames are: damaged")
         check_declared_size(width * height * 3, self._size)
-
-    def _pixels_by_header(self) -> Pixels:
-        context = self.stream.codec_context
-        if context.pix_fmt is None:
-            raise FileError("does not say what its pixels are: damaged")
-        return pixels_of(context.pix_fmt, context.height, context.colorspace, context.color_range)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -161,11 +137,11 @@ class Video:
         """
         self._open()
         times: list[int] = []
-        n_packets = 0
+        sizes: list[int] = []
         for packet in self._packets():
             if packet.stream_index != self.stream.index:
                 continue
-            n_packets += packet.size > 0
+            sizes += [packet.size] if packet.size else []
             if not decode:
                 times += [packet.pts] if packet.pts is not None and not packet.is_discard else []
                 continue
@@ -179,18 +155,22 @@ class Video:
             raise FileError(f"has no frame that can be decoded: {_DAMAGED}")
         if (decode and times != self.times) or len(set(times)) < len(times):
             raise FileError("shows two frames at one time: its times are damaged")
-        self._check_end(n_packets)
+        self._check_end(sizes)
         if not decode:
+            self._open()
             self._look_at(next(self._decoded()), 0)
 
-    def _check_end(self, n_packets: int) -> None:
+    def _check_end(self, sizes: list[int]) -> None:
         """Refuse a container that says that it has more than is there."""
-        said = _said_size(self._kind, self._handle, self._size)
-        if self._kind == "y4m":
-            said = _y4m_size(self._handle, len(self.times), self.stream.codec_context)
+        self._handle.seek(0)
+        said = {
+            "mov": _mp4_size, "matroska": _matroska_size,
+            "avi": lambda handle, _: 8 + int.from_bytes(handle.read(8)[4:], "little"),
+            _Y4M: lambda handle, size: _y4m_size(handle, size, sizes),
+        }[self._kind](self._handle, self._size)  # fmt: skip
         for expected, has, what in (
             (said, self._size, "bytes"),
-            (self.stream.frames if self._kind == "mp4" else None, n_packets, "frames"),
+            (self.stream.frames if self._kind == "mov" else None, len(sizes), "frames"),
         ):
             if expected is not None and has < expected:
                 raise FileError(f"says it has {expected} {what} and has {has}: {_DAMAGED}")
@@ -232,8 +212,7 @@ class Video:
             raise FileError(f"cannot be read: {_words(error)}; {_DAMAGED}") from error
 
     def _decoded(self, others: Callable[[Any], object] | None = None) -> Iterator[Any]:
-        """Yield decoded frames from the beginning; give packets of other streams away as they come."""
-        self._open()
+        """Yield decoded frames from here on; give packets of other streams away as they come."""
         for packet in self._packets():
             if packet.stream_index == self.stream.index:
                 yield from packet.decode()
@@ -244,6 +223,7 @@ class Video:
         self, numbers: range | None = None, others: Callable[[Any], object] | None = None
     ) -> Iterator[VideoFrame]:
         """Yield frames in order, all or those of a range; packets of other streams go to ``others``."""
+        self._open()
         wanted = numbers if numbers is not None else range(len(self.times))
         found = 0
         for number, frame in enumerate(self._decoded(others)):
@@ -261,14 +241,14 @@ class Video:
         """Return frames of these numbers, which rise, without decoding what lies between."""
         found: list[VideoFrame] = []
         self._open()
-        decoded = self._from_here()
+        decoded = self._decoded()
         at = 0
         for number in numbers:
             time = self.times[number]
             if number - at > _FAR:
                 with suppress(av.FFmpegError):  # then the frames between are decoded
                     self._container.seek(time, stream=self.stream)
-                    decoded = self._from_here()
+                    decoded = self._decoded()
             for frame in decoded:
                 if self._time_of(frame) >= time:
                     found.append(self._made(frame))
@@ -277,11 +257,6 @@ class Video:
         if not found:
             raise FileError(f"has no frame that can be decoded: {_DAMAGED}")
         return found
-
-    def _from_here(self) -> Iterator[Any]:
-        for packet in self._packets():
-            if packet.stream_index == self.stream.index:
-                yield from packet.decode()
 
     def _made(self, frame: Any) -> VideoFrame:
         if (frame.width, frame.height, frame.format.name) != self._first:
@@ -296,27 +271,14 @@ class Video:
             self._container = None
 
 
-def _container_of(start: bytes) -> str:
-    """Return the kind of container of a video by its first bytes."""
-    kinds = {b"\x1a\x45\xdf\xa3": "matroska", b"RIFF": "avi", b"YUV4": "y4m"}
-    return kinds.get(start[:4], "mp4")
-
-
 def _words(error: BaseException) -> str:
     """Return what FFmpeg says, without its numbers and the name of our handle."""
     return str(getattr(error, "strerror", None) or one_line(error)).lower()
 
 
-def _said_size(kind: str, handle: BinaryIO, size: int) -> int | None:
-    """Return how many bytes a container says it has; None if it does not say so."""
-    if kind == "mp4":
-        return _mp4_size(handle, size)
-    handle.seek(0)
+def _matroska_size(handle: BinaryIO, size: int) -> int | None:
+    """Return how many bytes a Matroska says it has; None if it does not say so."""
     start = handle.read(4096)
-    if kind == "avi":
-        return 8 + int.from_bytes(start[4:8], "little")
-    if kind != "matroska":
-        return None
     length, at = _ebml_size(start, 4)
     at += length or 0
     if start[at : at + 4] != b"\x18\x53\x80\x67":  # the segment that holds all else
@@ -351,23 +313,13 @@ def _ebml_size(data: bytes, at: int) -> tuple[int | None, int]:
     return (None if value == (1 << 7 * n_bytes) - 1 else value), at + n_bytes
 
 
-def _y4m_size(handle: BinaryIO, n_frames: int, context: Any) -> int | None:
+def _y4m_size(handle: BinaryIO, size: int, frames: list[int]) -> int | None:
     """Return how many bytes a Y4M with one frame more would have, if it has a part of that frame."""
-    handle.seek(0)
-    start = handle.read(4096)
-    header, _, rest = start.partition(b"\n")
+    header, _, rest = handle.read(4096).partition(b"\n")
     if not rest.startswith(b"FRAME\n"):
         return None
-    frame = 6 + sum(
-        plane.height * plane.width * (1 if context.format.components[0].bits == 8 else 2)
-        for plane in av.VideoFrame(context.width, context.height, context.pix_fmt).planes
-    )
-    whole = len(header) + 1 + n_frames * frame
-    return whole if handle.seek(0, 2) == whole else whole + frame
-
-
-def _is_cover(stream: Any) -> bool:
-    return bool(stream.disposition & av.stream.Disposition.attached_pic)
+    whole = len(header) + 1 + sum(frames) + 6 * len(frames)
+    return whole if size == whole else whole + frames[0] + 6
 
 
 def _display_matrix(frame: Any) -> tuple[int, ...] | None:
@@ -379,25 +331,9 @@ def _display_matrix(frame: Any) -> tuple[int, ...] | None:
 
 
 class VideoWriter:
-    """Writes frames, and the packets of the other streams of their source.
+    """Writes frames, and the packets of the other streams of their source, which was surveyed.
 
-    Parameters
-    ----------
-    handle : binary file
-        To be written.
-    name : Path
-        Its ending says the container.
-    video : Video
-        Where frames come from; it was surveyed.
-    lossless : bool
-        Whether frames are kept to the bit, by FFV1.
-    note : str
-        What was done.
-
-    Attributes
-    ----------
-    dropped : list of str
-        Streams of data that the container cannot hold.
+    The ending of the name says the container; frames are kept to the bit if they are lossless, by FFV1.
     """
 
     def __init__(
@@ -409,7 +345,7 @@ class VideoWriter:
         # Y4M of more than 8 bits is read by everybody and in no standard.
         options = {"strict": "-1"} if container == _Y4M else {}
         self._container: Any = av.open(handle, "w", format=container, options=options)
-        self.dropped: list[str] = []
+        self.dropped: list[str] = []  # streams of data that the container cannot hold
         self._copies: dict[int, Any] = {}
         source = video._container
         try:
@@ -434,7 +370,7 @@ class VideoWriter:
         context.width, context.height = source.codec_context.width, source.codec_context.height
         context.pix_fmt = pix_fmt
         context.time_base = stream.time_base = source.time_base
-        context.options = _encoder_options(codec)
+        context.options = dict(_OPTIONS[codec])  # a copy that is its own
         if source.sample_aspect_ratio:
             context.sample_aspect_ratio = source.sample_aspect_ratio
         for name, value in (video._tags | video.pixels.tags(pix_fmt)).items():
@@ -528,16 +464,7 @@ def check_name(path: Path, lossless: bool) -> None:
         )
     if lossless and suffix not in (".mkv", ".y4m"):
         raise FileError(f"{path}: lossless video (FFV1) goes into .mkv; end the name so")
-    if not path.parent.is_dir():
-        raise FileError(f"{path}: there is no folder {path.parent}; make it first")
-
-
-def _encoder_options(codec: str) -> dict[str, str]:
-    if codec == "ffv1":
-        return {"level": "3", "slicecrc": "1"}
-    if codec == "libx265":  # it prints lines of its own
-        return {"crf": str(QUALITY), "x265-params": "log-level=none"}
-    return {"crf": str(QUALITY)}
+    check_place(path)
 
 
 def _fits(stream: Any, container: str) -> bool:

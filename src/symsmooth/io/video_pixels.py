@@ -26,66 +26,40 @@ _YUV = re.compile(r"yuvj?(4\d\d)p(\d*)(?:le)?")
 _GREY = re.compile(r"gray(\d*)(?:le)?")
 _RGB = re.compile(r"gbrp(\d*)(?:le)?")
 _SUBSAMPLED = {  # down, across
-    "420": (2, 2),
-    "422": (1, 2),
-    "444": (1, 1),
-    "440": (2, 1),
-    "411": (1, 4),
-    "410": (4, 4),
-}
+    "420": (2, 2), "422": (1, 2), "444": (1, 1), "440": (2, 1), "411": (1, 4), "410": (4, 4),
+}  # fmt: skip
 # Formats that hold the same in another order.
 _REPACKED = {
     **dict.fromkeys(("nv12", "nv21"), "yuv420p"),
     **dict.fromkeys(("nv16", "yuyv422", "uyvy422", "yvyu422"), "yuv422p"),
     **dict.fromkeys(("nv24", "nv42"), "yuv444p"),
-    "p010le": "yuv420p10le",
-    "p012le": "yuv420p12le",
-    "p016le": "yuv420p16le",
-    "p210le": "yuv422p10le",
-    "y210le": "yuv422p10le",
+    "p010le": "yuv420p10le", "p012le": "yuv420p12le", "p016le": "yuv420p16le",
+    "p210le": "yuv422p10le", "y210le": "yuv422p10le", "gray16be": "gray16le",
     **dict.fromkeys(("rgb24", "bgr24", "rgb0", "bgr0", "0rgb", "0bgr", "pal8"), "gbrp"),
-    **dict.fromkeys(("rgb48le", "bgr48le"), "gbrp16le"),
-    "gray16be": "gray16le",
-    "rgb48be": "gbrp16le",
-}
+    **dict.fromkeys(("rgb48le", "bgr48le", "rgb48be"), "gbrp16le"),
+}  # fmt: skip
 _FULL = 2  # a range of colours that uses all values
 # Weights of red and blue in brightness, by the number of the matrix; 1 is BT.709, 5 and 6 BT.601, 9 and 10
 # BT.2020, 7 SMPTE 240M, 4 FCC.
 _WEIGHTS = {
-    1: (0.2126, 0.0722),
-    4: (0.30, 0.11),
-    **dict.fromkeys((5, 6), (0.299, 0.114)),
-    7: (0.212, 0.087),
-    **dict.fromkeys((9, 10), (0.2627, 0.0593)),
-}
+    1: (0.2126, 0.0722), 4: (0.30, 0.11), 7: (0.212, 0.087),
+    **dict.fromkeys((5, 6), (0.299, 0.114)), **dict.fromkeys((9, 10), (0.2627, 0.0593)),
+}  # fmt: skip
 _HIGH = 576  # lines from which on an unnamed matrix is BT.709
 
 
 @dataclass(frozen=True)
 class Pixels:
-    """How the pixels of a video are stored.
+    """How the pixels of a video are stored."""
 
-    Attributes
-    ----------
-    name : str
-        Of the format, as FFmpeg calls it, planes one after the other.
-    depth : int
-        Bits of a value.
-    colours : bool
-    subsampled : (int, int) or None
-        How many pixels, down and across, share a chroma; None for grey and RGB.
-    matrix : int
-        Of the colours.
-    full : bool
-        Whether all values are used, and not those between black and white of video only.
-    """
-
-    name: str
-    depth: int
+    name: str  # of the format, as FFmpeg calls it, planes one after the other
+    depth: int  # bits of a value
     colours: bool
-    subsampled: tuple[int, int] | None
-    matrix: int
-    full: bool
+    subsampled: (
+        tuple[int, int] | None
+    )  # pixels, down and across, that share a chroma; not grey, RGB
+    matrix: int  # of the colours
+    full: bool  # all values are used, and not those between black and white of video only
 
     @property
     def largest(self) -> int:

@@ -12,7 +12,7 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from .base import FileError, OpenFile
 from .boxes import How, build, how_reduced
 from .images import Details, ImageFile, channels_of, guess_channel_axis, native, plain_axes
 from .limits import Survey, amount, check_declared_size, check_pieces, name_inside, survey
-from .regions import Source, Target, lines_of
+from .regions import Source
 from .unpacking import bound_unpacking
 
 _METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
@@ -50,11 +50,16 @@ class Place:
     store: Path
     levels: list[str]
     pyramid: How
+    chunks: tuple[int, ...]  # of the largest level, or its shards
 
 
 def read(file: OpenFile) -> list[ImageFile]:
     """Read every image of the store."""
-    images = [_read_image(file, found) for found in find_images(file)]
+    images = []
+    for found in find_images(file):
+        pixels, axes = native(np.asarray(found.levels[0][...])), found.axes
+        details = _details(file, found)
+        images.append(ImageFile(pixels, channels_of(axes), None, file.format, details, axes))
     if not images:
         raise FileError("holds no array of two or more dimensions")
     return images
@@ -66,46 +71,39 @@ def find_images(file: OpenFile, *, whole: bool = True) -> list[StoredImage]:
     All that the store claims is checked here: what follows may trust it.
     """
     if file.parsed is None:
-        file.parsed = _find_images(file.path)
-    images: list[StoredImage]
-    images, stored = file.parsed
-    check_declared_size(sum(int(i.levels[0].nbytes) for i in images), stored, whole=whole)
-    return images
+        files, images = survey(file.path), []
+        root = zarr.open(str(file.path), mode="r", use_consolidated=False)
+        for names, axes in _walk(file.path, root, ""):
+            levels = [open_array(file.path, name, "r") for name in names]
+            _check_levels(levels, names, files)
+            images.append(StoredImage(names, axes, levels))
+        file.parsed = images, amount(files, "")[1]
+    found: list[StoredImage]
+    found, stored = file.parsed
+    check_declared_size(sum(int(i.levels[0].nbytes) for i in found), stored, whole=whole)
+    return found
 
 
-def _find_images(path: Path) -> tuple[list[StoredImage], int]:
-    """Return the images, and the bytes of all files."""
-    files = survey(path)
-    root = zarr.open(str(path), mode="r", use_consolidated=False)
-    if isinstance(root, zarr.Array):
-        levels = _checked_levels([_bounded(root)], [""], files)
-        images = [StoredImage([""], _axes(root, root.attrs, None), levels)]
-    else:
-        images = []
-        for names, axes in _walk(path, root, ""):
-            arrays = (open_array(path, name, "r") for name in names)
-            images.append(StoredImage(names, axes, _checked_levels(arrays, names, files)))
-    return images, amount(files, "")[1]
-
-
-def _walk(path: Path, group: Any, prefix: str) -> Iterator[tuple[list[str], str]]:
-    """Go through a group: an image of OME's, else the arrays and groups in it."""
-    ome = group.attrs.get("ome", group.attrs)
+def _walk(path: Path, node: Any, name: str) -> Iterator[tuple[list[str], str]]:
+    """Yield what is at a name: an array, an image of OME's, else the arrays and groups in a group."""
+    if isinstance(node, zarr.Array):
+        if not name or (node.ndim >= 2 and node.dtype.kind in "uif"):
+            yield [name], _axes(node, node.attrs, None)
+        return
+    ome = node.attrs.get("ome", node.attrs)
     scales = ome.get("multiscales") if isinstance(ome, Mapping) else None
+    prefix = f"{name}/" if name else ""
     if scales:
-        here = path / prefix
+        here = path / name
         names = [prefix + name_inside(here, level["path"]) for level in scales[0]["datasets"]]
         if not names or len(set(names)) < len(names):
             raise FileError("names one level twice, or none: damaged")
         largest = open_array(path, names[0], "r")
         yield names, _axes(largest, {}, scales[0].get("axes") or _OLD_OME[-largest.ndim :])
         return
-    for name, member in sorted(group.members()):
-        if isinstance(member, zarr.Group):
-            if name != "labels":
-                yield from _walk(path, member, f"{prefix}{name}/")
-        elif member.ndim >= 2 and member.dtype.kind in "uif":
-            yield [prefix + name], _axes(member, member.attrs, None)
+    for below, member in sorted(node.members()):
+        if below != "labels" or isinstance(member, zarr.Array):
+            yield from _walk(path, member, prefix + below)
 
 
 def _axes(array: Any, attributes: Mapping[str, Any], named: Any) -> str:
@@ -126,10 +124,7 @@ def _axes(array: Any, attributes: Mapping[str, Any], named: Any) -> str:
 def open_array(path: Path, name: str, mode: Any) -> Any:
     """Open one array of a store, by its name in it; its chunks unpack to what they claim at most."""
     place = path / name_inside(path, name) if name else path
-    return _bounded(zarr.open_array(str(place), mode=mode))
-
-
-def _bounded(array: Any) -> Any:
+    array = zarr.open_array(str(place), mode=mode)
     bound_unpacking(array, 2 * _piece(array) + _SPARE)
     return array
 
@@ -139,20 +134,13 @@ def _piece(array: Any) -> int:
     return math.prod(map(int, (array.dtype.itemsize, *(array.shards or array.chunks))))
 
 
-def _checked_levels(arrays: Iterable[Any], names: Sequence[str], files: Survey) -> list[Any]:
-    """Return the levels of an image; refuse those that are not what they claim."""
-    large, levels = None, []
-    for array, name in zip(arrays, names, strict=True):
+def _check_levels(levels: Sequence[Any], names: Sequence[str], files: Survey) -> None:
+    """Refuse levels of an image that are not what they claim."""
+    for array, name, large in zip(levels, names, [levels[0], *levels], strict=False):
         _check_array(array, *amount(files, name))
-        if large is not None:
-            smaller = all(a <= b for a, b in zip(array.shape, large.shape, strict=False))
-            if array.ndim != large.ndim or array.dtype != large.dtype or not smaller:
-                raise FileError(
-                    f"has a level {name} that is not a smaller copy of the one above it"
-                )
-        levels.append(array)
-        large = array
-    return levels
+        smaller = all(a <= b for a, b in zip(array.shape, large.shape, strict=False))
+        if array.ndim != large.ndim or array.dtype != large.dtype or not smaller:
+            raise FileError(f"has a level {name} that is not a smaller copy of the one above it")
 
 
 def _check_array(array: Any, files: int, stored: int) -> None:
@@ -168,59 +156,62 @@ def _check_array(array: Any, files: int, stored: int) -> None:
     check_pieces(int(array.nchunks), files, stored, sharded=array.shards is not None)
 
 
-def _read_image(file: OpenFile, found: StoredImage) -> ImageFile:
-    """Read one image: its largest level."""
-    pixels = native(np.asarray(found.levels[0][...]))
-    details = Details(own=Place(file.path.resolve(), found.names, pyramid(found.levels)))
-    return ImageFile(pixels, channels_of(found.axes), None, file.format, details, found.axes)
-
-
-def pyramid(levels: Sequence[Any]) -> How:
-    """Tell how the smaller levels were made."""
-    return how_reduced(*levels[:2]) if len(levels) > 1 else "mean"
+def _details(file: OpenFile, found: StoredImage) -> Details:
+    """Return where an image lies, and how its smaller levels were made."""
+    how: How = how_reduced(*found.levels[:2]) if len(found.levels) > 1 else "mean"
+    largest = found.levels[0]
+    chunks = tuple(largest.shards or largest.chunks)
+    return Details(own=Place(file.path.resolve(), found.names, how, chunks))
 
 
 def write(folder: Path, images: Sequence[ImageFile], format: str, note: str) -> None:
     """Write the images into a copy of the store they came from, or one into a store of its own."""
-    places = [image.details.own for image in images]
-    if not isinstance(places[0], Place):
-        first = images[0]
-        array = create(folder, first.pixels.shape, first.pixels.dtype, first.axes)
-        array[...] = first.pixels
-    else:
+    prepare(folder, *images)
+    for image in images:
+        open_array(folder, first_level(image.details), "r+")[...] = image.pixels
+        complete(folder, image.details, note if image is images[-1] else "")
+
+
+def prepare(folder: Path, *images: ImageFile) -> None:
+    """Make a store for pixels: a copy of the one they come from without its chunks, or a new one."""
+    places, first = [image.details.own for image in images], images[0]
+    if isinstance(places[0], Place):
         copy_store(places[0].store, folder, [name for place in places for name in place.levels])
-        for image, place in zip(images, places, strict=True):
-            open_array(folder, place.levels[0], "r+")[...] = image.pixels
-            build_levels(folder, place.levels, place.pyramid)
+        return
+    zarr.create_array(
+        str(folder),
+        shape=first.pixels.shape,
+        chunks=chunks_like(first),
+        dtype=first.pixels.dtype,
+        dimension_names=list(first.axes.replace("S", "C").lower()),
+        overwrite=True,
+    )
+
+
+def first_level(details: Details) -> str:
+    """Return the name of the array that holds the pixels of an image."""
+    return details.own.levels[0] if isinstance(details.own, Place) else ""
+
+
+def complete(folder: Path, details: Details, note: str) -> None:
+    """Make the smaller levels, each from the one above, once all pixels are there; then the note."""
+    if isinstance(details.own, Place):
+        for large, small in itertools.pairwise(details.own.levels):
+            how = details.own.pyramid
+            build(open_array(folder, large, "r"), open_array(folder, small, "r+"), how)
     if note:
         add_note(folder, note)
 
 
-def build_levels(folder: Path, names: Sequence[str], how: How) -> None:
-    """Make the smaller levels, each from the one above."""
-    for large, small in itertools.pairwise(names):
-        build(open_array(folder, large, "r"), open_array(folder, small, "r+"), how)
-
-
-def new_chunks(shape: Sequence[int], axes: str) -> tuple[int, ...]:
-    """Return the chunks of an array that is made here."""
-    spatial = sum(letter in "ZYX" for letter in axes) or 1
+def chunks_like(image: ImageFile) -> tuple[int, ...]:
+    """Return what is written in one piece: a chunk, or of a store that has them a shard of several."""
+    if isinstance(image.details.own, Place):
+        return image.details.own.chunks
+    spatial = sum(letter in "ZYX" for letter in image.axes) or 1
     side = max(int(_CHUNK ** (1 / spatial)), 1)
     return tuple(
         min(n, side) if letter in "ZYX" else (n if letter in "CS" else 1)
-        for n, letter in zip(shape, axes, strict=True)
-    )
-
-
-def create(folder: Path, shape: Sequence[int], dtype: Any, axes: str) -> Any:
-    """Make an array of zeros with named axes."""
-    return zarr.create_array(
-        str(folder),
-        shape=tuple(shape),
-        chunks=new_chunks(shape, axes),
-        dtype=dtype,
-        dimension_names=list(axes.replace("S", "C").lower()),
-        overwrite=True,
+        for n, letter in zip(image.pixels.shape, image.axes, strict=True)
     )
 
 
@@ -262,50 +253,4 @@ def open_source(file: OpenFile) -> Source:
     found = find_images(file, whole=False)
     if len(found) != 1:
         raise FileError(f"holds {len(found)} images; give one of them, as {file.path}/NAME")
-    return Source(
-        file.path.resolve(), "ZARR", found[0].levels[0], found[0].axes, file, own=found[0]
-    )
-
-
-def make_target(part: Path, source: Source) -> None:
-    """Make a store to be written box by box: a copy of the source's without its chunks, or a new one."""
-    part.mkdir()
-    if source.format == "ZARR":
-        copy_store(source.path, part, source.own.names)
-    else:
-        create(part, source.shape, source.dtype, source.axes)
-
-
-def open_target(path: Path, part: Path, log: Path, resume: bool, source: Source) -> Target:
-    """Open what was made to write boxes into it."""
-    names, levels = [""], []
-    if source.format == "ZARR":
-        names, levels = source.own.names, source.own.levels
-    return ZarrTarget(path, part, log, resume, names, pyramid(levels))
-
-
-class ZarrTarget(Target):
-    """A Zarr store.  It may be sent to other processes that see the same folder, and written there."""
-
-    def __init__(
-        self, path: Path, part: Path, log: Path, resume: bool, levels: Sequence[str], how: How
-    ) -> None:
-        self._levels, self._how = levels, how
-        pixels = open_array(part, levels[0], "r+")
-        super().__init__(path, pixels, part, log, resume)
-        self.chunks = tuple(pixels.shards or pixels.chunks)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        place = (self.path, self._part, self._log, self._resume)
-        return ZarrTarget, (*place, self._levels, self._how)
-
-    def finish(self, note: str = "") -> None:
-        """As :meth:`Target.finish`; boxes that other processes wrote count."""
-        lines = lines_of(self._log)
-        self._done |= {tuple(map(tuple, line["box"])) for line in lines if "box" in line}
-        super().finish(note)
-
-    def _complete(self, note: str) -> None:
-        build_levels(self._part, self._levels, self._how)
-        if note:
-            add_note(self._part, note)
+    return Source(file, found[0].levels[0], found[0].axes, _details(file, found[0]))
