@@ -20,10 +20,8 @@ from typer.testing import CliRunner
 import symsmooth
 from symsmooth import cli
 from symsmooth.app import large
-from symsmooth.app.compare import CompareJob
-from symsmooth.app.explain import ExplainJob
+from symsmooth.app.compare import CompareJob, Page
 from symsmooth.app.jobs import DenoiseJob, Outcome
-from symsmooth.app.page import Page
 from symsmooth.app.run import BatchJob, FileJob, run
 from symsmooth.cli.console import time_left
 from symsmooth.cli.options import parse_methods
@@ -32,6 +30,7 @@ from symsmooth.core.metrics import psnr
 from symsmooth.io import read_image, write_image
 from symsmooth.methods import METHODS
 from symsmooth.noise.tone import curve
+from symsmooth_repro.cli.explain import explain_file
 from symsmooth_repro.sensor import Sensor
 
 from ..dngs import dng
@@ -233,13 +232,18 @@ def test_progress_of_boxes(reports, tmp_path, monkeypatch) -> None:
     assert any(what.startswith("box 2 of ") for _, what in reports)
 
 
-@pytest.mark.parametrize("kind", [CompareJob, ExplainJob])
-def test_progress_of_pages(reports, tmp_path, kind) -> None:
-    write_image(tmp_path / "in.png", scene())
-    job = ExplainJob(tmp_path / "in.png")
-    if kind is CompareJob:
-        job = CompareJob(tmp_path / "in.png", parse_methods("denoise:preview,gsf,nlm"))
-    page = run(job, lambda *r: reports.append(r))
+@pytest.mark.parametrize("command", ["compare", "explain"])
+def test_progress_of_pages(reports, tmp_path, command) -> None:
+    source = tmp_path / "in.png"
+    write_image(source, scene())
+
+    def report(*told: Any) -> None:
+        reports.append(told)
+
+    if command == "compare":
+        page = run(CompareJob(source, parse_methods("denoise:preview,gsf,nlm")), report)
+    else:
+        page = explain_file(source, progress=report)
     assert isinstance(page, Page)
     assert_progress(reports)
 

@@ -16,7 +16,6 @@ from .frame_numbers import frames_around, frames_looked_at
 from .job_warnings import JobWarning
 from .noise_report import describe as describe_model
 from .noise_report import value_range
-from .page import Page
 from .stack import noise_of_frames
 
 if TYPE_CHECKING:
@@ -165,6 +164,22 @@ class CompareJob:
     seed: int = 0
     noise: Noise | None = None  # for methods that know of more than white noise
     series: bool = False  # methods that know of time are run with the frames around the picture too
+
+
+@dataclass(frozen=True)
+class Page:
+    """A report in HTML, and what looks doubtful."""
+
+    text: str
+    warnings: Sequence[str | JobWarning] = ()
+
+    def save(self, out: Path) -> None:
+        """Write the page, and its folder if there is none; it appears whole or not at all."""
+        from ..io import atomic_write
+
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(out) as handle:
+            handle.write(self.text.encode("utf-8"))
 
 
 def compare(job: CompareJob, progress: Progress | None = None) -> Page:

@@ -10,12 +10,10 @@ from typing import overload
 
 from ..core.parallel import Progress, default_workers, stop_when
 from .batch import Shares, in_order
-from .compare import CompareJob, compare
+from .compare import CompareJob, Page, compare
 from .errors import UsageError
-from .explain import ExplainJob, explain
 from .jobs import DenoiseJob, Outcome, denoise_file
 from .large import BoxOptions, denoise_boxes, large_source
-from .page import Page
 from .raw import denoise_raw_file
 from .series import SeriesJob, denoise_series
 from .video import denoise_video
@@ -41,7 +39,7 @@ class BatchJob:
     at_a_time: int = 1
 
 
-Job = FileJob | SeriesJob | BatchJob | CompareJob | ExplainJob
+Job = FileJob | SeriesJob | BatchJob | CompareJob
 Results = Iterator[tuple[Path, Outcome | Exception]]
 
 
@@ -50,13 +48,13 @@ def run(job: FileJob | SeriesJob, progress: Progress | None = None) -> Outcome: 
 @overload
 def run(job: BatchJob, progress: Progress | None = None) -> Results: ...
 @overload
-def run(job: CompareJob | ExplainJob, progress: Progress | None = None) -> Page: ...
+def run(job: CompareJob, progress: Progress | None = None) -> Page: ...
 def run(job: Job, progress: Progress | None = None) -> Outcome | Page | Results:
     """Do a job.
 
     Parameters
     ----------
-    job : FileJob, SeriesJob, BatchJob, CompareJob or ExplainJob
+    job : FileJob, SeriesJob, BatchJob or CompareJob
     progress : callable or None
         Told how far it is; an exception that it raises ends the work.
 
@@ -71,9 +69,7 @@ def run(job: Job, progress: Progress | None = None) -> Outcome | Page | Results:
         return denoise_series(job, progress)
     if isinstance(job, BatchJob):
         return _denoise_all(job, progress)
-    if isinstance(job, CompareJob):
-        return compare(job, progress)
-    return explain(job, progress)
+    return compare(job, progress)
 
 
 def run_series(jobs: Sequence[SeriesJob], progress: Progress | None = None) -> Results:

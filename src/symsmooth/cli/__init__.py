@@ -1,6 +1,6 @@
 """The command line: parses, asks ``app`` for the work, shows progress and prints.
 
-``files`` (denoise, noise), ``blend``, ``pages`` (compare, explain, demo), ``methods`` and ``serve`` hold
+``files`` (denoise, noise), ``blend``, ``pages`` (compare, demo), ``methods`` and ``serve`` hold
 the commands, ``plugins`` finds those of other packages, ``arguments`` and ``options`` read their arguments,
 ``console`` prints.
 At the top nothing but typer and the standard library is imported, so that ``--help`` is instant.
@@ -23,7 +23,7 @@ from .files import denoise, noise
 from .flags import with_flags
 from .methods import methods
 from .options import MethodCommand
-from .pages import compare, demo, explain
+from .pages import compare, demo
 from .serve import serve
 
 app = typer.Typer(
@@ -33,7 +33,7 @@ app = typer.Typer(
 )
 
 app.command(cls=MethodCommand, context_settings={"ignore_unknown_options": True})(denoise)
-for _command in (noise, blend, methods, demo, compare, explain, serve):
+for _command in (noise, blend, methods, demo, compare, serve):
     app.command(cls=PlainCommand)(_command)
 
 

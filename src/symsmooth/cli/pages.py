@@ -1,4 +1,4 @@
-"""``symsmooth compare``, ``explain`` and ``demo``: pictures to look at."""
+"""``symsmooth compare`` and ``demo``: pictures to look at."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Annotated
 import typer
 
 from ..app.compare import CompareJob, check_target
+from ..app.compare import Page as HtmlPage
 from ..app.errors import UsageError
-from ..app.explain import ExplainJob
-from ..app.page import Page as HtmlPage
 from ..app.run import run
 from .arguments import (
     Axis,
@@ -26,7 +25,6 @@ from .arguments import (
     Slice,
     Workers,
 )
-from .commands import whole_number
 from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
 from .flags import said
 from .options import (
@@ -39,15 +37,6 @@ from .options import (
 )
 
 DEMO_FOLDER = Path("symsmooth-demo")
-
-Side = Annotated[
-    int,
-    typer.Option(
-        metavar="PIXELS",
-        parser=whole_number("--side", 16, 1024),
-        help="Learn from the busiest square of this many pixels a side, 16 to 1024.",
-    ),
-]
 
 
 def demo(
@@ -100,45 +89,24 @@ def compare(
     overwrite: Overwrite = False,
 ) -> None:
     """Compare methods on a picture: one HTML file with divider, zoom, method noise and numbers."""
-    with _writing_a_page(out, sigma, overwrite):
+    with writing_a_page(out, sigma, overwrite):
         asked, model = parse_methods(methods), parse_noise_file(noise)
         axis, at = parse_channel_axis(channel_axis), parse_slice(piece)
         with progress_bar(source.name, sys.stderr.isatty()) as bar:
             job = CompareJob(source, asked, reference, sigma, axis, at, workers, seed, model, time)
             page = run(job, bar)
-        _save(page, out)
+        save_page(page, out)
 
 
-def explain(
-    source: OneFile,
-    out: Page,
-    sigma: Sigma = None,
-    side: Side = 384,
-    channel_axis: Axis = "auto",
-    piece: Slice = "",
-    workers: Workers = None,
-    seed: Seed = 0,
-    overwrite: Overwrite = False,
-) -> None:
-    """Show what the paper's mixture learns from a picture: clusters, neighbours, k and lambda."""
-    from ..core.plotting import require_matplotlib
-
-    with _writing_a_page(out, sigma, overwrite):
-        require_matplotlib()
-        axis, at = parse_channel_axis(channel_axis), parse_slice(piece)
-        with progress_bar(source.name, sys.stderr.isatty()) as bar:
-            page = run(ExplainJob(source, sigma, axis, at, side, workers, seed), bar)
-        _save(page, out)
-
-
-def _save(page: HtmlPage, out: Path) -> None:
+def save_page(page: HtmlPage, out: Path) -> None:
+    """Write a page, after what looks doubtful was said."""
     for warning in page.warnings:
         print_warning(said(warning))
     page.save(out)
 
 
 @contextmanager
-def _writing_a_page(out: Path, sigma: float | None, overwrite: bool) -> Iterator[None]:
+def writing_a_page(out: Path, sigma: float | None, overwrite: bool) -> Iterator[None]:
     """Check what is asked for; errors are one line; print where the page is."""
     with handling_errors():
         check_sigma(sigma)

@@ -24,6 +24,10 @@ _METADATA = ".dist-info"  # the folder that a package has beside itself where it
 
 # Commands that our own packages bring: what to install, and what ``--help`` says of them.
 KNOWN = {
+    "explain": (
+        "symsmooth-repro",
+        "Show what the paper's mixture learns from a picture: clusters, neighbours, k and lambda.",
+    ),
     "reproduce": (
         "symsmooth-repro",
         "Measure every table and figure of the paper again and write a report.",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from .markup import Html, element, join, prose
 from .page import Section, page
-from .pictures import Panel, png_bytes, png_uri, strip, thumbnails, webp_uri
+from .pictures import Panel, png_bytes, png_uri, strip, webp_uri
 from .plots import Plot, Series, Style
 from .tables import Compared, Row, Table
 
@@ -34,6 +34,5 @@ __all__ = [
     "png_uri",
     "prose",
     "strip",
-    "thumbnails",
     "webp_uri",
 ]

@@ -115,24 +115,6 @@ def strip(
     )
 
 
-def thumbnails(title: str, panels: Sequence[Panel]) -> Html:
-    """Return a row of small pictures, enlarged pixel by pixel, labels below."""
-    figures = [
-        element(
-            "figure",
-            element("img", src=panel.uri, alt="", decoding="async"),
-            element("figcaption", panel.label),
-        )
-        for panel in panels
-    ]
-    return element(
-        "div",
-        element("p", title, class_="strip-title"),
-        element("div", figures, class_="thumbs", tabindex="0", role="region", aria_label=title),
-        class_="thumbnails",
-    )
-
-
 def _figure(panel: Panel) -> Html:
     image = element(
         "img",
