@@ -37,7 +37,7 @@ SMALL = (
     "from symsmooth.core import blocks; blocks.BLOCK_PIXELS = 256**2;"
     "from symsmooth.app import cluster, large; large._LARGE = 1000; cluster._PATIENCE = 5;"
 )
-NLM = ("--method", "nlm", "--window", "9")
+NLM = ("--method", "nlm:window=9")
 posix = pytest.mark.skipif(os.name != "posix", reason="signals")
 
 

@@ -23,8 +23,8 @@ from symsmooth.app import large
 from symsmooth.app.compare import CompareJob, Page
 from symsmooth.app.jobs import DenoiseJob, Outcome
 from symsmooth.app.run import BatchJob, FileJob, run
+from symsmooth.cli.arguments import parse_methods
 from symsmooth.cli.console import time_left
-from symsmooth.cli.options import parse_methods
 from symsmooth.core import blocks, image
 from symsmooth.core.metrics import psnr
 from symsmooth.io import read_image, write_image

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from symsmooth import cli
 from symsmooth.app.errors import UsageError
-from symsmooth.cli.options import parse_methods
+from symsmooth.cli.arguments import parse_methods
 from symsmooth.core.metrics import psnr
 from symsmooth.io import write_image
 from symsmooth.reports.compare import Comparison, Result, compare_page, radial_spectrum

@@ -1,7 +1,7 @@
 """The command line: parses, asks ``app`` for the work, shows progress and prints.
 
 ``files`` (denoise, noise), ``blend``, ``pages`` (compare, demo), ``methods`` and ``serve`` hold
-the commands, ``plugins`` finds those of other packages, ``arguments`` and ``options`` read their arguments,
+the commands, ``plugins`` finds those of other packages, ``arguments`` are what they share,
 ``console`` prints.
 At the top nothing but typer and the standard library is imported, so that ``--help`` is instant.
 """
@@ -18,11 +18,9 @@ from ..app.ending import ending_on_signals
 from ..app.errors import UsageError
 from .blend import blend
 from .commands import TYPER_ERROR, PlainCommand, PlainGroup, describe_usage_error
-from .console import error_message, print_error, print_stopped
+from .console import error_message, print_error, print_stopped, with_flags
 from .files import denoise, noise
-from .flags import with_flags
 from .methods import methods
-from .options import MethodCommand
 from .pages import compare, demo
 from .serve import serve
 
@@ -32,8 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-app.command(cls=MethodCommand, context_settings={"ignore_unknown_options": True})(denoise)
-for _command in (noise, blend, methods, demo, compare, serve):
+for _command in (denoise, noise, blend, methods, demo, compare, serve):
     app.command(cls=PlainCommand)(_command)
 
 

@@ -1,15 +1,44 @@
-"""Arguments that several commands share."""
+"""Arguments that commands share, and what their words stand for: methods, axes, regions, a job.
+
+A method is written ``NAME:option=value:...`` wherever one is chosen, as in ``nlm:sinkhorn-iters=1``; the
+options of the default method are flags of ``symsmooth denoise``, too.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..app.dtypes import DTYPES
+from ..app.errors import UsageError
 from .commands import any_number, whole_number
-from .options import complete_method
+
+if TYPE_CHECKING:
+    from ..app.compare import MethodChoice
+    from ..app.job import ChannelAxis, DenoiseJob, Region
+    from ..io.stacks import Third
+    from ..methods import Method
+    from ..noise import Noise
+
+_MAX_METHODS = 12  # that are compared
+
+
+def complete_method(incomplete: str) -> list[str]:
+    """Return the methods that begin so."""
+    from ..methods import METHODS
+
+    return [name for name in METHODS if name.startswith(incomplete)]
+
+
+def complete_methods(incomplete: str) -> list[str]:
+    """Return the lists of methods that begin so: ``nlm,bm3d``."""
+    before, comma, last = incomplete.rpartition(",")
+    return [before + comma + name for name in complete_method(last)]
+
 
 Inputs = Annotated[
     list[str],
@@ -32,7 +61,7 @@ MethodName = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="One of `symsmooth methods`; by default the best.",
+        help="One of `symsmooth methods`, options behind it: nlm:sinkhorn-iters=1.  By default the best.",
         autocompletion=complete_method,
     ),
 ]
@@ -162,3 +191,203 @@ Seed = Annotated[
     int, typer.Option(metavar="N", parser=whole_number("--seed", 0), help="Random seed.")
 ]
 OneFile = Annotated[Path, typer.Argument(metavar="IN", help="A picture.")]
+
+_OF_DEFAULT = "Options of the default method"
+
+
+def _option(metavar: str, about: str) -> Any:
+    """Declare an option of the default method; its record (``methods``) reads the words."""
+    choices = metavar.split("|")
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in choices if word.startswith(incomplete) and word.islower()]
+
+    return typer.Option(
+        metavar=metavar, help=about, rich_help_panel=_OF_DEFAULT, autocompletion=complete
+    )
+
+
+Quality = Annotated[
+    str | None, _option("preview|fast|balanced|best", "How much time to spend; default balanced.")
+]
+NoiseKind = Annotated[
+    str | None,
+    _option(
+        "auto|gaussian|poisson-gaussian|correlated|rician|FILE.json",
+        "What kind of noise, or a model of `symsmooth noise --save`.",
+    ),
+]
+Strength = Annotated[str | None, _option("NUMBER", "Multiplies the noise level, 0.01 to 100.")]
+ChromaStrength = Annotated[
+    str | None, _option("NUMBER", "Strength for colour, if not that for luminance.")
+]
+Grain = Annotated[
+    str | None, _option("NUMBER", "Share of the removed luminance noise that is put back, 0 to 1.")
+]
+Tone = Annotated[
+    str | None,
+    _option("auto|srgb|linear", "Whether shadows that noise has darkened are brightened again."),
+]
+Channels = Annotated[
+    str | None, _option("auto|together|apart", "Which channels are denoised together.")
+]
+Specks = Annotated[
+    str | None,
+    _option(
+        "auto|keep|remove",
+        "Whether single pixels that no noise explains (salt and pepper, hot pixels, cosmic rays) are "
+        "replaced.",
+    ),
+]
+# As they are called in Python; each is a parameter of `symsmooth denoise`.
+DEFAULT_OPTIONS = (
+    "quality", "noise", "strength", "chroma_strength", "grain", "tone", "channels", "specks",
+)  # fmt: skip
+
+
+def parse_job(given: Mapping[str, Any]) -> DenoiseJob:
+    """Return what `symsmooth denoise` is asked to do to every file, from its parameters by name."""
+    from ..app.job import DenoiseJob
+
+    check_sigma(given["sigma"])
+    flags = {name: given[name] for name in DEFAULT_OPTIONS if given[name] is not None}
+    choice = parse_method(given["method"], flags)
+    return DenoiseJob(
+        choice.method,
+        choice.options,
+        given["sigma"],
+        parse_channel_axis(given["channel_axis"]),
+        third=_parse_third(given["volume"], given["slices"], given["time"], given["frame"]),
+        noise_region=_parse_region(given["noise_from"]),
+        **{
+            name: given[name]
+            for name in ("workers", "seed", "linear", "dtype", "frame", "lossless")
+        },
+    )
+
+
+def find_method(name: str) -> Method:
+    """Return a method by name; the default one for an empty name."""
+    from .. import methods
+
+    try:
+        return methods.find_method(name or methods.DEFAULT)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def parse_method(text: str, flags: Mapping[str, str] | None = None) -> MethodChoice:
+    """Return a method with its options, such as ``denoise:fast``, ``nlm:window=9``; flags add to them."""
+    from ..app.compare import MethodChoice
+
+    name, *rest = text.split(":")
+    method, given = find_method(name), dict(flags or {})
+    for part in rest:
+        key, equals, value = part.partition("=")
+        if not equals and "quality" not in method.options:
+            raise UsageError(f"method {method.name} has no quality, got {text}; use {method.name}")
+        key, value = (key.replace("-", "_"), value) if equals else ("quality", part)
+        if key in given:
+            raise UsageError(f"{key.replace('_', '-')} is given twice")
+        given[key] = value
+    return MethodChoice(text, method, parse_options(method, given))
+
+
+def parse_methods(text: str) -> list[MethodChoice]:
+    """Return the methods of a list such as ``denoise:fast,nlm:sinkhorn-iters=1,bm3d``."""
+    from ..app.compare import DEFAULT_METHODS
+
+    names = [name.strip() for name in text.split(",")] if text else DEFAULT_METHODS
+    if not all(name.partition(":")[0] for name in names):
+        raise UsageError("--methods has an empty name; give names such as denoise:fast,nlm")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"--methods names {twice} twice")
+    if len(names) > _MAX_METHODS:
+        raise UsageError(f"--methods names {len(names)} methods; use at most {_MAX_METHODS}")
+    return [parse_method(name) for name in names]
+
+
+def parse_options(method: Method, given: Mapping[str, str]) -> dict[str, object]:
+    """Return the values of options of a method, whose words are given by name; the noise may be a file."""
+    for name in given:
+        if name not in method.options:
+            keys = ", ".join(option.key for option in method.options.values())
+            text = f"method {method.name} has no option {name.replace('_', '-')}"
+            raise UsageError(f"{text}; it has {keys or 'none'}")
+    values: dict[str, object] = {}
+    for name, text in given.items():
+        if name == "noise" and text.lower().endswith(".json"):
+            values[name] = parse_noise_file(text)
+            continue
+        try:
+            values[name] = method.options[name].parse(text)
+        except ValueError as error:
+            more = "; a file of `symsmooth noise --save` ends in .json" if name == "noise" else ""
+            raise UsageError(f"{error}{more}") from error
+    return values
+
+
+def parse_noise_file(text: str) -> Noise | None:
+    """Return the noise model of a file; None for no name."""
+    if not text:
+        return None
+    from ..io.noise_files import load_noise
+
+    try:
+        return load_noise(text)
+    except ValueError as error:
+        raise UsageError(f"--noise {error}") from error
+
+
+def _parse_third(volume: bool, slices: bool, time: bool, frame: int | None) -> Third:
+    """Return what is said of the third axis, once at most; a frame is one of a series."""
+    if volume + slices + time > 1:
+        raise UsageError("give one of --volume, --slices and --time")
+    if frame is not None and (volume or slices):
+        raise UsageError("--frame is for a series, whose frames help each other; leave it out")
+    time = time or frame is not None
+    return "volume" if volume else "none" if slices else "time" if time else "auto"
+
+
+def _parse_region(text: str) -> Region | None:
+    """Return x, y, width, height, or None if nothing was given."""
+    if not text:
+        return None
+    try:
+        x, y, width, height = (int(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(
+            f"--noise-from must be X,Y,WIDTH,HEIGHT in pixels, such as 10,20,64,64, got {text!r}"
+        ) from None
+    return x, y, width, height
+
+
+def parse_slice(text: str) -> tuple[int, ...] | None:
+    """Return the number of a slice, or one number for each axis; None if nothing was given."""
+    if not text:
+        return None
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(
+            f"--slice must be a number such as 7, or one for each axis such as 2,5, got {text!r}"
+        ) from None
+
+
+def parse_channel_axis(text: str) -> ChannelAxis:
+    """Return an axis, None for "none", or "auto"."""
+    if text == "auto":
+        return "auto"
+    if text == "none":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"--channel-axis must be a number, none or auto, got {text!r}") from None
+
+
+def check_sigma(sigma: float | None) -> None:
+    """Refuse what is no noise level."""
+    if sigma is not None and not (math.isfinite(sigma) and sigma >= 0):
+        raise UsageError(f"--sigma must be a number of 0 or more, got {sigma}")

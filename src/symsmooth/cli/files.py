@@ -22,34 +22,8 @@ from ..app.raw import describe_raw_noise, is_raw, law_of_pixels, raw_noise
 from ..app.run import BatchJob, run, run_series
 from ..app.series import find_series, look_at_series, plan_series
 from ..app.video import look_at_video
-from .arguments import (
-    AsJson,
-    Axis,
-    Calibrate,
-    Darks,
-    DtypeName,
-    Format,
-    Frame,
-    Inputs,
-    Jobs,
-    Linear,
-    Lossless,
-    MethodName,
-    NoiseFrom,
-    Out,
-    Overwrite,
-    Quiet,
-    Resume,
-    SaveNoise,
-    Scheduler,
-    Seed,
-    Sigma,
-    Slices,
-    Time,
-    Verbose,
-    Volume,
-    Workers,
-)
+from . import arguments as given
+from .arguments import find_method, parse_channel_axis, parse_job
 from .console import (
     echo,
     echo_lines,
@@ -58,17 +32,7 @@ from .console import (
     print_error,
     print_warning,
     progress_bar,
-)
-from .flags import said
-from .options import (
-    check_sigma,
-    find_method,
-    given_options,
-    parse_channel_axis,
-    parse_options,
-    parse_region,
-    parse_third_axis,
-    split_arguments,
+    said,
 )
 from .streams import Streams, opened_inputs, opened_streams
 
@@ -81,63 +45,51 @@ if TYPE_CHECKING:
 
 def denoise(
     context: typer.Context,
-    inputs: Inputs,
-    out: Out = "",
-    method: MethodName = "",
-    sigma: Sigma = None,
-    noise_from: NoiseFrom = "",
-    channel_axis: Axis = "auto",
-    volume: Volume = False,
-    slices: Slices = False,
-    time: Time = False,
-    frame: Frame = None,
-    lossless: Lossless = False,
-    format: Format = "",
-    dtype: DtypeName = "",
-    linear: Linear = False,
-    n_jobs: Jobs = 1,
-    workers: Workers = None,
-    seed: Seed = 0,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-    overwrite: Overwrite = False,
-    resume: Resume = False,
-    scheduler: Scheduler = "",
+    inputs: given.Inputs,
+    out: given.Out = "",
+    method: given.MethodName = "",
+    sigma: given.Sigma = None,
+    noise_from: given.NoiseFrom = "",
+    channel_axis: given.Axis = "auto",
+    volume: given.Volume = False,
+    slices: given.Slices = False,
+    time: given.Time = False,
+    frame: given.Frame = None,
+    lossless: given.Lossless = False,
+    format: given.Format = "",
+    dtype: given.DtypeName = "",
+    linear: given.Linear = False,
+    n_jobs: given.Jobs = 1,
+    workers: given.Workers = None,
+    seed: given.Seed = 0,
+    as_json: given.AsJson = False,
+    quiet: given.Quiet = False,
+    verbose: given.Verbose = False,
+    overwrite: given.Overwrite = False,
+    resume: given.Resume = False,
+    scheduler: given.Scheduler = "",
+    quality: given.Quality = None,
+    noise: given.NoiseKind = None,
+    strength: given.Strength = None,
+    chroma_strength: given.ChromaStrength = None,
+    grain: given.Grain = None,
+    tone: given.Tone = None,
+    channels: given.Channels = None,
+    specks: given.Specks = None,
 ) -> None:
-    """Denoise files.  Takes the options of methods too, such as --quality fast.
+    """Denoise files.
 
     IN may be a folder, which stands for the pictures in it, or a pattern in quotes, such as
     'folder/**/*.tif': the folders are kept below OUT.
     A single - reads standard input, and with -o - the result goes to standard output.
     """
     with handling_errors(as_json):
-        names, unknown = split_arguments(inputs)
-        out = out or ("-" if names == ["-"] else "")
-        check_sigma(sigma)
-        axis = parse_channel_axis(channel_axis)
-        chosen = find_method(method)
-        options = parse_options(chosen, given_options(context) | unknown)
-        third = parse_third_axis(volume, slices, time, frame)
-        region = parse_region(noise_from)
-        how = jobs.DenoiseJob(
-            chosen,
-            options,
-            sigma,
-            axis,
-            workers,
-            seed,
-            third,
-            region,
-            linear,
-            dtype,
-            frame,
-            lossless,
-        )
-        with opened_streams(names, out, format) as streams:
+        out = out or ("-" if inputs == ["-"] else "")
+        how = parse_job(context.params)
+        with opened_streams(inputs, out, format) as streams:
             printing = _Printing(as_json, quiet, verbose, streams)
             shown = sys.stderr.isatty() and not (as_json or quiet)
-            if third == "time":
+            if how.third == "time":
                 series = plan_series(
                     streams.names, streams.out, how, overwrite, resume, printing.notify
                 )
@@ -208,15 +160,15 @@ class _Printing:
 
 
 def noise(
-    inputs: Inputs,
-    save: SaveNoise = "",
-    calibrate: Calibrate = False,
-    darks: Darks = "",
-    channel_axis: Axis = "auto",
-    time: Time = False,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
-    overwrite: Overwrite = False,
+    inputs: given.Inputs,
+    save: given.SaveNoise = "",
+    calibrate: given.Calibrate = False,
+    darks: given.Darks = "",
+    channel_axis: given.Axis = "auto",
+    time: given.Time = False,
+    as_json: given.AsJson = False,
+    verbose: given.Verbose = False,
+    overwrite: given.Overwrite = False,
 ) -> None:
     """Say what noise there is and how much, in the image's units and in percent of its range.
 

@@ -14,26 +14,16 @@ from ..app.compare import CompareJob, check_target
 from ..app.compare import Page as HtmlPage
 from ..app.errors import UsageError
 from ..app.run import run
-from .arguments import (
-    Axis,
-    NoiseFile,
-    OneFile,
-    Overwrite,
-    Page,
-    Seed,
-    Sigma,
-    Slice,
-    Workers,
-)
-from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
-from .flags import said
-from .options import (
-    check_sigma,
-    complete_methods,
-    parse_channel_axis,
-    parse_methods,
-    parse_noise_file,
-    parse_slice,
+from . import arguments as given
+from .arguments import check_sigma, parse_channel_axis, parse_methods, parse_noise_file, parse_slice
+from .console import (
+    echo,
+    error_message,
+    handling_errors,
+    print_error,
+    print_warning,
+    progress_bar,
+    said,
 )
 
 DEMO_FOLDER = Path("symsmooth-demo")
@@ -43,7 +33,7 @@ def demo(
     out: Annotated[
         Path, typer.Option("-o", "--out", metavar="DIR", help="Folder of the pictures.")
     ] = DEMO_FOLDER,
-    overwrite: Overwrite = False,
+    overwrite: given.Overwrite = False,
 ) -> None:
     """Compare NLM, NLM with column normalisation, GSF and the default method on one picture."""
     from ..app.demo import FILES, run_demo
@@ -64,8 +54,8 @@ def demo(
 
 
 def compare(
-    source: OneFile,
-    out: Page,
+    source: given.OneFile,
+    out: given.Page,
     reference: Annotated[
         Path | None, typer.Option(metavar="CLEAN", help="The picture without noise, if known.")
     ] = None,
@@ -74,19 +64,19 @@ def compare(
         typer.Option(
             metavar="A,B,...",
             help="Such as denoise:fast,nlm:sinkhorn-iters=1,bm3d.",
-            autocompletion=complete_methods,
+            autocompletion=given.complete_methods,
         ),
     ] = "",
-    sigma: Sigma = None,
-    noise: NoiseFile = "",
-    channel_axis: Axis = "auto",
-    piece: Slice = "",
+    sigma: given.Sigma = None,
+    noise: given.NoiseFile = "",
+    channel_axis: given.Axis = "auto",
+    piece: given.Slice = "",
     time: Annotated[
         bool, typer.Option("--time", help="Of a stack in time: with the frames around it too.")
     ] = False,
-    workers: Workers = None,
-    seed: Seed = 0,
-    overwrite: Overwrite = False,
+    workers: given.Workers = None,
+    seed: given.Seed = 0,
+    overwrite: given.Overwrite = False,
 ) -> None:
     """Compare methods on a picture: one HTML file with divider, zoom, method noise and numbers."""
     with writing_a_page(out, sigma, overwrite):

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from symsmooth.app.errors import UsageError
-from symsmooth.cli.arguments import Workers
+from symsmooth.cli.arguments import Workers, parse_methods
 from symsmooth.cli.commands import whole_number
 from symsmooth.cli.console import echo, error_message, handling_errors, print_error, print_warning
-from symsmooth.cli.options import parse_methods
 
 from .reproduce import following
 
