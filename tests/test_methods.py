@@ -36,7 +36,7 @@ def test_options_read_words_and_say_what_they_expect() -> None:
     assert (options["width"].parse("3"), options["width"].parse("none")) == (3, None)
     with pytest.raises(ValueError, match="width must be a whole number or none, got 'wide'"):
         options["width"].parse("wide")
-    with pytest.raises(ValueError, match="--kind must be one of box, tent, got 'gauss'"):
+    with pytest.raises(ValueError, match="kind must be one of box, tent, got 'gauss'"):
         options["kind"].parse("gauss")
 
 
