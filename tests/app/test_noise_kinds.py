@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symsmooth.app.noise_kinds import NOISE_KINDS
+from symsmooth.app.noise_report import NOISE_KINDS
 from symsmooth.noise.resolve import NAMES
 from symsmooth.web import catalogue
 

@@ -254,7 +254,8 @@ def test_progress_of_a_batch_is_that_of_all_files(reports, tmp_path, at_a_time) 
     for source in sources[:2]:
         write_image(source, scene((40, 40)))
     targets = {source: tmp_path / f"out-{source.name}" for source in sources}
-    job = BatchJob(targets, job_of("nlm"), at_a_time=at_a_time)
+    jobs = [FileJob(source, target, job_of("nlm")) for source, target in targets.items()]
+    job = BatchJob(jobs, at_a_time=at_a_time)
     results = dict(run(job, lambda *r: reports.append(r)))
     assert [type(results[source]).__name__ for source in sources] == ["Outcome"] * 2 + ["FileError"]
     fractions = [fraction for fraction, _ in reports]

@@ -591,7 +591,7 @@ def test_what_nohup_ignores_stays_ignored(tmp_path: Path, barrier: Barrier) -> N
 @needs_pipes
 def test_only_the_first_signal_counts() -> None:
     """Another one, while things are put away, does not disturb that; afterwards all is as before."""
-    from symsmooth.app.ending import EndedBySignal, ending_on_signals
+    from symsmooth.app.errors import EndedBySignal, ending_on_signals
 
     was = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
     put_away = []

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from ..core.parallel import Progress, part_of
 from . import jobs
 from .errors import UsageError
-from .frame_numbers import frames_around, frames_looked_at
 from .job_warnings import JobWarning
 from .noise_report import describe as describe_model
 from .noise_report import value_range
-from .stack import noise_of_frames
+from .stack import frames_around, frames_looked_at, noise_of_frames
 
 if TYPE_CHECKING:
     from ..io import ImageFile

@@ -47,6 +47,12 @@ def written_like(image: ImageFile, asked: str) -> ImageFile:
     return replace(image, pixels=pixels, format="", details=image.details.for_other_pixels())
 
 
+def written(image: ImageFile, asked: str, pixels: Any) -> ImageFile:
+    """Return an image with other pixels, as it is written."""
+    like = written_like(image, asked)
+    return replace(like, pixels=rounded(pixels, like.pixels.dtype))
+
+
 def rounded(pixels: Any, dtype: np.dtype[Any]) -> Any:
     """Return pixels in a dtype, held within its limits; integers are rounded, what is missing is 0."""
     import numpy as np

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..io.stacks import Third
     from ..methods import Method
     from ..noise import Noise, NoiseEstimator
+    from .noise_report import NoiseDescription
 
 ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
 Region = tuple[int, int, int, int]  # x, y, width, height
@@ -62,7 +63,7 @@ class DenoiseJob:
         )
         if (
             self.has_model or self.dtype
-        ):  # units were checked, and dark slices of floats look like others
+        ):  # units were checked; dark slices of floats look like others
             found = replace(found, pixels=None)
         noise: Noise = found
         return noise
@@ -108,3 +109,10 @@ class DenoiseJob:
         """What the user chose, without the noise, which is described separately."""
         chosen = {name: value for name, value in self.options.items() if name != "noise"}
         return chosen | ({"dtype": self.dtype} if self.dtype else {})
+
+    def note(self, noise: NoiseDescription | None) -> str:
+        """Return what is noted in a file that was written."""
+        from .. import __version__
+
+        level = "" if noise is None else f", {noise.words}"
+        return f"symsmooth {__version__}: {self.method.name}{level}"

@@ -1,4 +1,7 @@
-"""The noise that was found, or given, in plain words, and what looks doubtful about it."""
+"""Noise in plain words: its kinds, what was found, or given, and what looks doubtful about it.
+
+Loads nothing at the top, so that the server starts at once.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,34 @@ _MANY = 0.1  # of the pixels have exactly one value at an end of the range
 
 
 @dataclass(frozen=True)
+class NoiseKind:
+    """A kind of noise that can be asked for."""
+
+    name: str  # of the argument ``noise``
+    word: str  # what people call it
+    about: str  # one or two sentences
+
+
+NOISE_KINDS = (
+    NoiseKind("auto", "automatic", "Found from the picture."),
+    NoiseKind(
+        "gaussian", "white", "The same everywhere, every pixel by itself. The level may be given."
+    ),
+    NoiseKind(
+        "poisson-gaussian", "photon", "Grows with brightness: few photons, linear sensor data."
+    ),
+    NoiseKind(
+        "correlated", "coarse", "Grains larger than a pixel: JPEG, wide-field, enlarged pictures."
+    ),
+    NoiseKind(
+        "rician", "Rician", "Magnitudes of an MR scanner: dark parts lose their false brightness."
+    ),
+)
+
+
+@dataclass(frozen=True)
 class NoiseDescription:
-    """NoiseDescription in words, and as fields for a script."""
+    """What noise there is, in words, and as fields for a script."""
 
     words: str  # "white noise, about 5.2 of 255"
     short: str  # the same without how it follows brightness
@@ -81,7 +110,7 @@ def find_warnings(
 
     Parameters
     ----------
-    noise : Noise
+    noise : NoiseDescription
     pixels : ndarray
         Of the image, or a sample of it.
     span : float

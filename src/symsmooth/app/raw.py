@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import io
-import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.parallel import Progress, part_of
 from .errors import UsageError
-from .jobs import DenoiseJob, Outcome
+from .job import DenoiseJob
+from .jobs import Outcome
 from .noise_report import NoiseDescription, describe
+from .stack import Denoised
 
 if TYPE_CHECKING:
     from ..io import ImageFile
@@ -41,7 +42,6 @@ def denoise_raw_file(
     from ..io.formats import format_of
     from ..io.stacks import cut
 
-    start = time.perf_counter()
     _check(job)
     image = read_opened(file)[0]
     file.close()
@@ -51,24 +51,16 @@ def denoise_raw_file(
     depth = _depth(format, job.dtype)
     check_writable(target, image if as_dng else _developed_like(image, depth))
     done = _denoise(image, job, part_of(progress, 0.0, _WRITING))
-    note = f"symsmooth {__version__}: raw, {done.noise.words}"
-    written = done.image if as_dng else develop(done.image, job.linear, depth)
+    assert done.words is not None
+    note = f"symsmooth {__version__}: raw, {done.words.words}"
+    made = replace(image, pixels=done.pixels)
+    written = made if as_dng else develop(made, job.linear, depth)
     write_checked(target, [written], note)
     if progress is not None:
         progress(1.0, "done")
-    chosen = {name: value for name, value in job.options.items() if name in _IN_COLOUR}
-    seconds = time.perf_counter() - start
+    used = {name: value for name, value in job.options.items() if name in _IN_COLOUR}
     return Outcome(
-        file.path,
-        target,
-        image,
-        cut(image),
-        1,
-        job,
-        done.noise,
-        {**chosen, **done.learned},
-        [],
-        seconds,
+        file.path, target, image, cut(image), replace(job, options=used), replace(done, pixels=None)
     )
 
 
@@ -99,16 +91,7 @@ def find_raw_noise(image: ImageFile) -> Noise:
     return estimate_raw_noise(pixels, info.pattern, info.black, info.white)
 
 
-@dataclass(frozen=True)
-class _Done:
-    """A denoised raw image, the noise it had, and what was found in it."""
-
-    image: ImageFile
-    noise: NoiseDescription
-    learned: dict[str, object]
-
-
-def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> _Done:
+def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> Denoised:
     """Denoise what sees light; the rest of the sensor stays as it is."""
     info = _info(image)
     pixels = image.pixels[info.area]
@@ -142,7 +125,7 @@ def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> _D
     denoised = image.pixels.copy()
     denoised[info.area] = result
     words = describe_raw_noise(model, image, given=job.has_model)
-    return _Done(replace(image, pixels=denoised), words, learned)
+    return Denoised(denoised, noise=model, words=words, learned=learned)
 
 
 def law_of_light(model: Any, info: RawInfo) -> NoiseModel:

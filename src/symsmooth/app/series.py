@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.parallel import Progress
 from .batch import expand, plan_outputs
-from .dtypes import dtype_warnings, rounded, rounding_warning, working_dtype, written_like
+from .dtypes import dtype_warnings, rounding_warning, working_dtype, written, written_like
 from .errors import UsageError
-from .frame_numbers import check_frame, frames_around, frames_looked_at
 from .frames import FrameRun
-from .jobs import DenoiseJob, Outcome, no_progress, read_file
+from .job import DenoiseJob
+from .job_warnings import JobWarning
+from .jobs import Outcome, no_progress, read_file
 from .noise_report import value_range
 from .raw import is_raw
-from .stack import check_series
+from .stack import check_frame, check_series, frames_around, frames_looked_at
 
 if TYPE_CHECKING:
     from ..io import ImageFile
@@ -37,7 +37,7 @@ class SeriesJob:
     how: DenoiseJob
 
     @property
-    def place(self) -> Path:
+    def source(self) -> Path:
         """The folder of the frames."""
         return self.sources[0].parent
 
@@ -119,10 +119,8 @@ def _plan_frame(
 
 def denoise_series(job: SeriesJob, progress: Progress | None) -> Outcome:
     """Check all frames, find their noise, denoise them together, write each as it is done."""
-    from .. import __version__
     from ..io.files import write_checked
 
-    start = time.perf_counter()
     report = progress or no_progress
     first, run = _prepare(job, report)
     n_frames, how = len(job.sources), job.how
@@ -134,32 +132,24 @@ def denoise_series(job: SeriesJob, progress: Progress | None) -> Outcome:
             waiting.append(image)
             yield image.pixels.astype(working_dtype(image.pixels.dtype, how.dtype), copy=False)
 
-    level = "" if run.words is None else f", {run.words.words}"
-    note = f"symsmooth {__version__}: {how.method.name}{level}"
-    lost: list[Any] = []
+    lost: list[JobWarning] = []
     for path, (_, after) in zip(job.sources, run.pairs(read()), strict=True):
         image = waiting.popleft()
         target = job.targets.get(path)
         if target is not None:
-            like = written_like(image, how.dtype)
-            if not lost:
-                lost = dtype_warnings(image, how.dtype, after)
-            made = replace(like, pixels=rounded(after, like.pixels.dtype))
-            write_checked(target, [made], note)
+            lost = lost or dtype_warnings(image, how.dtype, after)
+            write_checked(target, [written(image, how.dtype, after)], how.note(run.words))
         done = _CHECKED + (1 - _CHECKED) * run.n_done / n_frames
         report(done, f"frame {run.n_done} of {n_frames}")
-    check, warnings = run.check()
     targets = list(job.targets.values())
     if targets and run.words is not None:
         dtype = written_like(first, how.dtype).pixels.dtype
         lost += rounding_warning(first.pixels, first.n_channels, dtype, run.removed, targets[0])
     whole, stack = _joined(first, n_frames)
     one = len(targets) == 1
-    return Outcome(
-        job.place if not one else next(iter(job.targets)),
-        (targets[0] if one else targets[0].parent) if targets else job.place,
-        whole, stack, 1, how, run.words, how.chosen, [*warnings, *lost], time.perf_counter() - start, check,
-    )  # fmt: skip
+    source = next(iter(job.targets)) if one else job.source
+    target = (targets[0] if one else targets[0].parent) if targets else job.source
+    return Outcome(source, target, whole, stack, how, run.finish().warn(lost))
 
 
 def look_at_series(sources: Sequence[Path], how: DenoiseJob) -> tuple[ImageFile, FrameRun]:

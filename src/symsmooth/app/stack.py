@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.parallel import Progress, part_of
 from .errors import UsageError
-from .frame_numbers import frames_looked_at
 from .job import DenoiseJob
 from .noise_left import warn_of_noise_left
 from .noise_report import NoiseDescription, describe, find_warnings, value_range
@@ -33,6 +32,43 @@ _NOISE_TIME = 0.05  # of the whole, for the progress callback: the search for th
 _MAX_ESTIMATES = 8  # slices from which the noise level of a stack is taken
 _CHECKED = 512  # pixels a side of a large picture that are checked
 _ALL, NONE = "all", "none"  # of the channels hold something of their own
+# Frames whose noise is looked at: neighbours in the middle, and others from all over, because a series may
+# begin in the dark, and its exposure may drift.
+_NEIGHBOURS, _OTHERS = 6, 6
+_BLOCK = 23  # frames that are denoised as one block at most: those that one frame can gain from
+
+
+def frames_looked_at(n_frames: int) -> list[int]:
+    """Return the numbers of the frames from which the noise of a series is found, in order.
+
+    Examples
+    --------
+    >>> frames_looked_at(3), len(frames_looked_at(1000))
+    ([0, 1, 2], 12)
+    """
+    if n_frames <= _NEIGHBOURS + _OTHERS:
+        return list(range(n_frames))
+    first = (n_frames - _NEIGHBOURS) // 2
+    others = ((2 * i + 1) * n_frames // (2 * _OTHERS) for i in range(_OTHERS))
+    return sorted({*range(first, first + _NEIGHBOURS), *others})
+
+
+def frames_around(number: int, n_frames: int) -> range:
+    """Return the frames that one frame can gain from, itself among them.
+
+    Examples
+    --------
+    >>> frames_around(2, 100), frames_around(98, 100)
+    (range(0, 23), range(77, 100))
+    """
+    start = max(min(number - _BLOCK // 2, n_frames - _BLOCK), 0)
+    return range(start, min(start + _BLOCK, n_frames))
+
+
+def check_frame(number: int, n_frames: int) -> None:
+    """Refuse the number of a frame that is not there."""
+    if number >= n_frames:
+        raise UsageError(f"frame {number} is not there: frames are 0 to {n_frames - 1}", "frame")
 
 
 @dataclass(frozen=True)
@@ -251,6 +287,10 @@ class Denoised:
     check: Check | None = None
     channels: str = ""  # what was found out about them
 
+    def warn(self, warnings: Sequence[JobWarning]) -> Denoised:
+        """Return the same with more that is doubtful."""
+        return replace(self, warnings=[*self.warnings, *warnings])
+
 
 def denoise_stack(
     job: DenoiseJob,
@@ -320,10 +360,10 @@ def denoise_stack(
         elif index == pieces.middle:
             run.checked = before, after
     is_opened = opened is not None or (count > 1 and stack.time_axis is None)
-    check, warnings = run.check(estimator.picture if is_opened else None)
-    return Denoised(
-        result, std, noise, run.words, learned if count == 1 else {}, warnings, run.removed,
-        check, "" if noise is None else _channel_words(estimator.picture),
+    told = run.finish(estimator.picture if is_opened else None)
+    return replace(
+        told, pixels=result, std=std, learned=learned if count == 1 else {},
+        channels="" if noise is None else _channel_words(estimator.picture),
     )  # fmt: skip
 
 
@@ -414,8 +454,15 @@ class StackRun:
         counted = self._estimator.picture.counted
         return _ALL if counted is None else str(counted.own)
 
-    def check(self, picture: Picture | None = None) -> tuple[Check | None, list[JobWarning]]:
-        """Return what a look at one piece says, and what is doubtful; it is opened if it is not yet."""
+    def finish(self, picture: Picture | None = None) -> Denoised:
+        """Return what is told of all pieces; the one that is checked is opened if it is not yet."""
+        check, warnings = self._check(picture)
+        return Denoised(
+            None, None, self.noise, self.words, warnings=warnings, removed=self.removed, check=check
+        )
+
+    def _check(self, picture: Picture | None) -> tuple[Check | None, list[JobWarning]]:
+        """Return what a look at one piece says, and what is doubtful."""
         from ..noise.check import check_result
 
         if self.noise is None or self.words is None or self.checked is None:
@@ -423,9 +470,7 @@ class StackRun:
         (before, after), is_part = self.checked, False
         warnings = find_warnings(self.words, before, self._span, self.removed, self._job.sigma)
         if picture is None:
-            if not self.fits(
-                own_channels(before, self._axis)
-            ):  # a black or grey one between others
+            if not self.fits(own_channels(before, self._axis)):  # black or grey between others
                 return None, warnings
             is_part = _is_large(before, self._axis)
             if is_part:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.parallel import Progress
 from .errors import UsageError
-from .frame_numbers import check_frame, frames_around, frames_looked_at
 from .frames import FrameRun, as_series
+from .job import DenoiseJob
 from .job_warnings import JobWarning
-from .jobs import DenoiseJob, Outcome, no_progress
+from .jobs import Outcome, no_progress
+from .stack import Denoised, check_frame, frames_around, frames_looked_at
 
 if TYPE_CHECKING:
     from ..io import ImageFile
@@ -26,12 +26,10 @@ def denoise_video(
     file: OpenFile, target: Path, job: DenoiseJob, progress: Progress | None
 ) -> Outcome:
     """Look through a video, find its noise, denoise it frame by frame or as a series, and write it."""
-    from .. import __version__
     from ..io import FileError, atomic_write
     from ..io.base import naming_errors, one_line
     from ..io.formats import module_of
 
-    start = time.perf_counter()
     report = progress or no_progress
     series = as_series(job)
     if job.dtype:
@@ -45,18 +43,16 @@ def denoise_video(
     n_frames = len(video.times)
     if job.frame is not None:
         check_frame(job.frame, n_frames)
-        return _denoise_frame(file, video, target, job, series, report, start)
+        return _denoise_frame(file, video, target, job, series, report)
     with naming_errors(file.path):
         io_video.encoder_of(video.pixels, job.lossless, target)
         looked_at = [each.pixels for each in video.some(frames_looked_at(n_frames))]
     report(_SURVEYED, "noise")
     run = _start(video, looked_at, job, series, n_frames // 2)
-    level = "" if run.words is None else f", {run.words.words}"
-    note = f"symsmooth {__version__}: {job.method.name}{level}"
     waiting: deque[Any] = deque()
     try:
         with atomic_write(target) as handle:
-            writer = io_video.VideoWriter(handle, target, video, job.lossless, note)
+            writer = io_video.VideoWriter(handle, target, video, job.lossless, job.note(run.words))
             try:
                 for _, after in run.pairs(_read(file, video, waiting, others=writer.copy)):
                     writer.write(waiting.popleft(), after)
@@ -69,17 +65,12 @@ def denoise_video(
             file.close()  # it may be what is written
     except OSError as error:
         raise FileError(f"{target}: cannot be written: {one_line(error)}") from error
-    check, warnings = run.check()
+    found = run.finish()
     if writer.dropped:
-        text = (
-            f"streams that {target.suffix} cannot hold were left out: {', '.join(writer.dropped)}"
-        )
-        warnings.append(JobWarning("streams", text))
-    image = described(video)
-    return Outcome(
-        file.path, target, image, _stack(image, series), 1, job, run.words, job.chosen, warnings,
-        time.perf_counter() - start, check,
-    )  # fmt: skip
+        dropped = ", ".join(writer.dropped)
+        text = f"streams that {target.suffix} cannot hold were left out: {dropped}"
+        found = found.warn([JobWarning("streams", text)])
+    return _outcome(file, target, video, job, series, found)
 
 
 def look_at_video(file: OpenFile, job: DenoiseJob) -> tuple[ImageFile, FrameRun]:
@@ -109,10 +100,13 @@ def described(video: Any) -> ImageFile:
     return ImageFile(pixels, 3 if colours else None, None, video.format, details, axes)
 
 
-def _stack(image: ImageFile, series: bool) -> Any:
+def _outcome(
+    file: OpenFile, target: Path, video: Any, job: DenoiseJob, series: bool, found: Denoised
+) -> Outcome:
     from ..io.stacks import cut
 
-    return cut(image, "time" if series else "none")
+    image = described(video)
+    return Outcome(file.path, target, image, cut(image, "time" if series else "none"), job, found)
 
 
 def _surveyed(file: OpenFile, report: Progress) -> Any:
@@ -161,10 +155,8 @@ def _denoise_frame(
     job: DenoiseJob,
     series: bool,
     report: Progress,
-    start: float,
 ) -> Outcome:
     """Denoise one frame, with those around it if they help, and write it as a picture."""
-    from .. import __version__
     from ..io import ImageFile
     from ..io.files import check_writable, write_checked
 
@@ -183,11 +175,5 @@ def _denoise_frame(
         report(_SURVEYED + (1 - _SURVEYED) * run.n_done / len(around), f"frame {number}")
         if number == job.frame:
             made = ImageFile(video.pixels.picture(after, video.rotation), axis, None, "")
-    level = "" if run.words is None else f", {run.words.words}"
-    write_checked(target, [made], f"symsmooth {__version__}: {job.method.name}{level}")
-    check, warnings = run.check()
-    image = described(video)
-    return Outcome(
-        file.path, target, image, _stack(image, series), 1, job, run.words, job.chosen, warnings,
-        time.perf_counter() - start, check,
-    )  # fmt: skip
+    write_checked(target, [made], job.note(run.words))
+    return _outcome(file, target, video, job, series, run.finish())

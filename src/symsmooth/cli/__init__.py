@@ -1,7 +1,7 @@
 """The command line: parses, asks ``app`` for the work, shows progress and prints.
 
 ``files`` (denoise, noise), ``blend``, ``pages`` (compare, demo), ``methods`` and ``serve`` hold
-the commands, ``plugins`` finds those of other packages, ``arguments`` are what they share,
+the commands, ``commands`` finds those of other packages, ``arguments`` are what they share,
 ``console`` prints.
 At the top nothing but typer and the standard library is imported, so that ``--help`` is instant.
 """
@@ -14,8 +14,7 @@ from typing import Annotated
 
 import typer
 
-from ..app.ending import ending_on_signals
-from ..app.errors import UsageError
+from ..app.errors import UsageError, ending_on_signals
 from .blend import blend
 from .commands import TYPER_ERROR, PlainCommand, PlainGroup, describe_usage_error
 from .console import error_message, print_error, print_stopped, with_flags

@@ -7,7 +7,7 @@ options of the default method are flags of ``symsmooth denoise``, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +15,7 @@ import typer
 
 from ..app.dtypes import DTYPES
 from ..app.errors import UsageError
-from .commands import any_number, whole_number
+from .commands import TYPER_ERROR
 
 if TYPE_CHECKING:
     from ..app.compare import MethodChoice
@@ -25,6 +25,38 @@ if TYPE_CHECKING:
     from ..noise import Noise
 
 _MAX_METHODS = 12  # that are compared
+
+
+def whole_number(flag: str, low: int, high: int | None = None) -> Callable[[Any], int]:
+    """Return a parser for whole numbers within limits."""
+    limits = f"of at least {low}" if high is None else f"from {low} to {high}"
+
+    def parse(text: Any) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = low - 1
+        if not low <= number <= (math.inf if high is None else high):
+            raise TYPER_ERROR(f"{flag} must be a whole number {limits}, got {str(text)!r}")
+        return number
+
+    return parse
+
+
+def any_number(flag: str, low: float | None = None) -> Callable[[Any], float]:
+    """Return a parser for numbers; finite ones from ``low`` on, if that is given."""
+    limit = "" if low is None else f" of at least {low:g}"
+
+    def parse(text: Any) -> float:
+        try:
+            number = float(text)
+            if low is None or low <= number < math.inf:
+                return number
+        except ValueError:
+            pass
+        raise TYPER_ERROR(f"{flag} must be a number{limit}, got {str(text)!r}")
+
+    return parse
 
 
 def complete_method(incomplete: str) -> list[str]:
@@ -251,10 +283,8 @@ def parse_job(given: Mapping[str, Any]) -> DenoiseJob:
 
     check_sigma(given["sigma"])
     flags = {name: given[name] for name in DEFAULT_OPTIONS if given[name] is not None}
-    choice = parse_method(given["method"], flags)
     return DenoiseJob(
-        choice.method,
-        choice.options,
+        *parse_method(given["method"], flags),
         given["sigma"],
         parse_channel_axis(given["channel_axis"]),
         third=_parse_third(given["volume"], given["slices"], given["time"], given["frame"]),
@@ -276,10 +306,10 @@ def find_method(name: str) -> Method:
         raise UsageError(str(error)) from error
 
 
-def parse_method(text: str, flags: Mapping[str, str] | None = None) -> MethodChoice:
+def parse_method(
+    text: str, flags: Mapping[str, str] | None = None
+) -> tuple[Method, dict[str, object]]:
     """Return a method with its options, such as ``denoise:fast``, ``nlm:window=9``; flags add to them."""
-    from ..app.compare import MethodChoice
-
     name, *rest = text.split(":")
     method, given = find_method(name), dict(flags or {})
     for part in rest:
@@ -290,12 +320,12 @@ def parse_method(text: str, flags: Mapping[str, str] | None = None) -> MethodCho
         if key in given:
             raise UsageError(f"{key.replace('_', '-')} is given twice")
         given[key] = value
-    return MethodChoice(text, method, parse_options(method, given))
+    return method, parse_options(method, given)
 
 
 def parse_methods(text: str) -> list[MethodChoice]:
     """Return the methods of a list such as ``denoise:fast,nlm:sinkhorn-iters=1,bm3d``."""
-    from ..app.compare import DEFAULT_METHODS
+    from ..app.compare import DEFAULT_METHODS, MethodChoice
 
     names = [name.strip() for name in text.split(",")] if text else DEFAULT_METHODS
     if not all(name.partition(":")[0] for name in names):
@@ -305,7 +335,7 @@ def parse_methods(text: str) -> list[MethodChoice]:
         raise UsageError(f"--methods names {twice} twice")
     if len(names) > _MAX_METHODS:
         raise UsageError(f"--methods names {len(names)} methods; use at most {_MAX_METHODS}")
-    return [parse_method(name) for name in names]
+    return [MethodChoice(name, *parse_method(name)) for name in names]
 
 
 def parse_options(method: Method, given: Mapping[str, str]) -> dict[str, object]:

@@ -10,32 +10,33 @@ import typer
 
 from ..app.blend import BlendJob, blend_files
 from ..app.errors import UsageError
-from .arguments import AsJson, Overwrite, Quiet
-from .commands import any_number
+from .arguments import AsJson, Overwrite, Quiet, any_number
 from .console import echo, error_message, handling_errors, print_error
+
+Strength = Annotated[
+    float,
+    typer.Option(
+        metavar="SHARE",
+        parser=any_number("--strength"),
+        help="Share of the noise reduction that is kept: 0 (noisy) to 1 (denoised).",
+    ),
+]
+ColourStrength = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        parser=any_number("--colour-strength"),
+        help="The same for colour; --strength is for brightness then.",
+    ),
+]
 
 
 def blend(
     noisy: Annotated[Path, typer.Argument(metavar="NOISY", help="The picture before.")],
     denoised: Annotated[Path, typer.Argument(metavar="DENOISED", help="The same after.")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="File to write.")],
-    strength: Annotated[
-        float,
-        typer.Option(
-            metavar="SHARE",
-            parser=any_number("--strength"),
-            help="Share of the noise reduction that is kept: 0 (noisy) to 1 (denoised).",
-        ),
-    ],
-    colour_strength: Annotated[
-        float | None,
-        typer.Option(
-            "--colour-strength",
-            metavar="SHARE",
-            parser=any_number("--colour-strength"),
-            help="The same for colour; --strength is for brightness then.",
-        ),
-    ] = None,
+    strength: Strength,
+    colour_strength: ColourStrength = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     overwrite: Overwrite = False,

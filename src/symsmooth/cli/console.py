@@ -12,8 +12,7 @@ from pathlib import Path
 
 import typer
 
-from ..app.ending import EndedBySignal
-from ..app.errors import UsageError
+from ..app.errors import EndedBySignal, UsageError
 from ..app.job_warnings import JobWarning, Remedy
 from ..app.stages import plain_stage
 from ..core.user_warnings import UnitsWarning

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from symsmooth.app.errors import UsageError
-from symsmooth.cli.arguments import Workers, parse_methods
-from symsmooth.cli.commands import whole_number
+from symsmooth.cli.arguments import Workers, parse_methods, whole_number
 from symsmooth.cli.console import echo, error_message, handling_errors, print_error, print_warning
 
 from .reproduce import following

@@ -12,8 +12,7 @@ import typer
 from symsmooth.app.compare import Page, describe, open_picture, page_facts, question_sigma
 from symsmooth.app.job import ChannelAxis
 from symsmooth.cli import arguments
-from symsmooth.cli.arguments import parse_channel_axis, parse_slice
-from symsmooth.cli.commands import whole_number
+from symsmooth.cli.arguments import parse_channel_axis, parse_slice, whole_number
 from symsmooth.cli.console import progress_bar
 from symsmooth.cli.pages import save_page, writing_a_page
 from symsmooth.core.parallel import Progress, part_of

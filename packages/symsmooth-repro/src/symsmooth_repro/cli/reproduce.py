@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from symsmooth.app.errors import UsageError
-from symsmooth.cli.commands import whole_number
+from symsmooth.cli.arguments import whole_number
 from symsmooth.cli.console import echo, error_message, handling_errors, print_error
 
 if TYPE_CHECKING:
