@@ -315,14 +315,14 @@ def _run_choice(
         jobs.apply(job, small, axis, noise, part_of(progress, 0.0, _WARM_UP_TIME), time_axis)
     start = time.perf_counter()
     report = part_of(progress, _WARM_UP_TIME, 1.0)
-    image, learned = jobs.apply(job, pixels, axis, noise, report, time_axis)
+    done = jobs.apply(job, pixels, axis, noise, report, time_axis)
     seconds = (time.perf_counter() - start) / (len(frames) if series else 1)
-    pixels, image = frames[at], image[at] if series else image
+    pixels, image = frames[at], done.pixels[at] if series else done.pixels
     brief = ""
     if noise is not None:
         brief = jobs.describe_noise(job, noise, pixels, value_range(pixels)).brief
     chosen = {name: value for name, value in choice.options.items() if name != "noise"}
-    return Result(choice.label, image, seconds, brief, {**chosen, **learned})
+    return Result(choice.label, image, seconds, brief, {**chosen, **done.learned})
 
 
 def question_sigma(source: Path, pixels: Any, sigma: float | None) -> list[str]:

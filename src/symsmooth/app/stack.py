@@ -250,10 +250,7 @@ def find_noise(job: DenoiseJob, pieces: Pieces, plane: Index | None = None) -> N
 
 
 def _found_noise(
-    job: DenoiseJob,
-    pieces: Pieces,
-    plane: Index | None = None,
-    opened: Picture | None = None,
+    job: DenoiseJob, pieces: Pieces, plane: Index | None = None, opened: Picture | None = None
 ) -> tuple[Noise | None, NoiseEstimator]:
     image, stack = pieces.image, pieces.stack
     estimator = noise_estimator(
@@ -349,7 +346,7 @@ def denoise_stack(
             start, end = (_NOISE_TIME + (1 - _NOISE_TIME) * (number + at) / count for at in share)
             report = part_of(progress, start, end, name)
             given = before[part] if opened is None else opened
-            found = _fit(job, given, axis, model, report, stack.time_axis)
+            found = apply(job, given, axis, model, report, stack.time_axis)
             after[part], learned = found.pixels, found.learned
             if std is not None:
                 pieces.colours(std[index])[part] = found.find_std()
@@ -509,7 +506,7 @@ def check_series(job: DenoiseJob) -> None:
         )
 
 
-class _Fitted(NamedTuple):
+class Fitted(NamedTuple):
     """What a method made of one piece."""
 
     pixels: Any
@@ -524,19 +521,8 @@ def apply(
     noise: Noise | None,
     progress: Progress | None,
     time_axis: int | None = None,
-) -> tuple[Any, dict[str, object]]:
-    """Return a picture, volume or series denoised, and what the method chose, if it reports that."""
-    return _fit(job, pixels, channel_axis, noise, progress, time_axis)[:2]
-
-
-def _fit(
-    job: DenoiseJob,
-    pixels: Any,
-    channel_axis: int | None,
-    noise: Noise | None,
-    progress: Progress | None,
-    time_axis: int | None = None,
-) -> _Fitted:
+) -> Fitted:
+    """Denoise a picture, volume or series; a picture may be open already."""
     from ..core.image import Picture
 
     shared = {
@@ -550,12 +536,12 @@ def _fit(
     taken = {name: value for name, value in shared.items() if name in method.accepts}
     arguments: dict[str, Any] = {**taken, **job.options, **method.noise_arguments(noise)}
     if method.fit is None or not (method.reports or method.reports_if_used):
-        return _Fitted(method.function(pixels, **arguments), {}, lambda: None)
+        return Fitted(method.function(pixels, **arguments), {}, lambda: None)
     result = method.fit(pixels, **arguments)
     learned = {name: _plain(getattr(result, name)) for name in method.reports}
     used = {name: _plain(getattr(result, name)) for name in method.reports_if_used}
     learned |= {name: value for name, value in used.items() if value}
-    return _Fitted(result.image, learned, lambda: result.std)
+    return Fitted(result.image, learned, lambda: result.std)
 
 
 def _plain(value: Any) -> object:
@@ -570,7 +556,7 @@ def trial(job: DenoiseJob, channel_axis: int | None) -> Any:
 
     def denoise(pixels: Any, noise: Noise, strength: float) -> Any:
         own = replace(job, options={**options, "strength": strength})
-        return apply(own, pixels, axis, noise, None)[0]
+        return apply(own, pixels, axis, noise, None).pixels
 
     return denoise
 

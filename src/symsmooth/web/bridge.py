@@ -303,8 +303,7 @@ def denoise_pixels(
     progress: Progress | None,
 ) -> Array:
     """Denoise one picture whose noise is known."""
-    made, _ = jobs.apply(job, pixels, axis, model, progress)
-    return np.asarray(made)
+    return np.asarray(jobs.apply(job, pixels, axis, model, progress).pixels)
 
 
 def find_doubts(
