@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from symsmooth.cli import app, commands
-from symsmooth.cli.commands import KNOWN, find_plugins
+from symsmooth.cli.commands import KNOWN, OWN, find_plugins
 
 CODE = "from symsmooth.cli import main; main()"
 
@@ -128,6 +128,9 @@ def test_our_packages_bring_what_is_known_of_them() -> None:
     for name, (package, told) in KNOWN.items():
         assert found[name].package == package
         assert loaded[name].help == told
+    for name, (_, told) in OWN.items():
+        first = " ".join(loaded[name].help.partition("\n\n")[0].split())
+        assert first == told
 
 
 def test_entry_points_are_those_of_the_standard_library() -> None:

@@ -1,16 +1,19 @@
-"""Many files: which, where to, what was done already."""
+"""Many files: which, in which order, where to, what was done already.  Loads nothing at the top."""
 
 from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .errors import UsageError
 
 _BECOME_MKV = (".webm", ".avi", ".y4m")  # videos that are only read, or very large
+_DIGITS = re.compile(r"(\d+)")
 _MAX_LISTED = 6  # names in one line
 
 
@@ -175,3 +178,15 @@ def _listed(names: Sequence[str]) -> str:
 def _inside(path: Path, folder: Path | None) -> bool:
     """Whether a file lies in the output folder."""
     return folder is not None and folder.is_dir() and folder.resolve() in path.resolve().parents
+
+
+def natural_order(path: Path) -> tuple[Any, ...]:
+    """Return a key by which frame 2 comes before frame 10.
+
+    Examples
+    --------
+    >>> [p.name for p in sorted(map(Path, ["f10.png", "f2.png", "F1.png"]), key=natural_order)]
+    ['F1.png', 'f2.png', 'f10.png']
+    """
+    parts = _DIGITS.split(path.name.lower())
+    return tuple(int(part) if i % 2 else part for i, part in enumerate(parts)), path.name

@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from .. import __version__
 from ..core.parallel import Progress, part_of
+from ..io import FileError, ImageFile, atomic_write
+from ..io.stacks import Stack, cut
+from ..methods import Method
+from ..noise import Noise, NoiseEstimator, resolve
+from ..noise.level import units_hint
 from . import jobs
 from .errors import UsageError
 from .job_warnings import JobWarning
@@ -18,10 +26,6 @@ from .noise_report import value_range
 from .stack import frames_around, frames_looked_at, noise_of_frames
 
 if TYPE_CHECKING:
-    from ..io import ImageFile
-    from ..io.stacks import Stack
-    from ..methods import Method
-    from ..noise import Noise, NoiseEstimator
     from ..reports.compare import Result
 
 DEFAULT_METHODS = ("denoise", "gsf", "bm3d", "nlm")  # compared if nothing is asked for
@@ -65,11 +69,6 @@ def _open_frames(
     path: Path, channel_axis: jobs.ChannelAxis, piece: Sequence[int] | None, series: bool
 ) -> tuple[list[Any], int, str]:
     """Return one picture, with the frames around it if that is asked for, its number, and which it is."""
-    import numpy as np
-
-    from ..io import FileError
-    from ..io.stacks import cut
-
     image: ImageFile = jobs.open_file(path, channel_axis)[0]
     stack = cut(image, "none")
     number, part = _find_slice(path, image, stack, piece)
@@ -101,8 +100,6 @@ def _find_slice(
     path: Path, image: ImageFile, stack: Stack, piece: Sequence[int] | None
 ) -> tuple[int, str]:
     """Return the number of a slice, the middle one if none is asked for, and its place in words."""
-    from ..io import FileError
-
     if len(stack) == 1 and piece is None:
         return 0, ""
     others = [
@@ -174,8 +171,6 @@ class Page:
 
     def save(self, out: Path) -> None:
         """Write the page, and its folder if there is none; it appears whole or not at all."""
-        from ..io import atomic_write
-
         out.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(out) as handle:
             handle.write(self.text.encode("utf-8"))
@@ -183,7 +178,6 @@ class Page:
 
 def compare(job: CompareJob, progress: Progress | None = None) -> Page:
     """Run the methods and return the page."""
-    from ..noise import resolve
     from ..reports.compare import Comparison, compare_page
 
     report = progress or jobs.no_progress
@@ -252,8 +246,6 @@ def _with_noise(choice: MethodChoice, noise: Noise | None) -> Mapping[str, objec
 
 def _is_same(image: Any, pixels: Any) -> bool:
     """Whether nothing was changed; missing pixels are none."""
-    import numpy as np
-
     return np.array_equal(image, pixels, equal_nan=pixels.dtype.kind == "f")
 
 
@@ -271,8 +263,6 @@ def question_unchanged(labels: Sequence[str], level: float) -> list[JobWarning]:
 
 def _open_pictures(job: CompareJob) -> tuple[list[Any], int, Any, str]:
     """Return frames, which of them is shown, what it is without noise, if known, and its place in words."""
-    from ..io import FileError
-
     frames, at, part = _open_frames(job.source, job.channel_axis, job.piece, job.series)
     if job.reference is None:
         return frames, at, None, part
@@ -286,8 +276,6 @@ def _open_pictures(job: CompareJob) -> tuple[list[Any], int, Any, str]:
 
 def page_facts(picture: str, noise: str, seed: int) -> dict[str, str]:
     """Return what a page says of how it was made."""
-    from .. import __version__
-
     return {
         "Picture": picture,
         "Noise": noise,
@@ -301,8 +289,6 @@ def _run_choice(
     estimator: NoiseEstimator, progress: Progress | None,
 ) -> Result:  # fmt: skip
     """Run one method as `symsmooth denoise` does, and take its time: that of one frame of a series."""
-    import numpy as np
-
     from ..reports.compare import Result
 
     noise, axis = job.find_noise(estimator), job.channel_axis
@@ -327,8 +313,6 @@ def _run_choice(
 
 def question_sigma(source: Path, pixels: Any, sigma: float | None) -> list[str]:
     """Return a question about a given level that seems to be in other units."""
-    from ..noise.level import units_hint
-
     question = None if sigma is None else units_hint(pixels, sigma)
     return [f"{source}: {question}"] if question else []
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from ..io import ImageFile
+from ..io.formats import FORMATS, format_of
 from .errors import UsageError
 from .job_warnings import JobWarning
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from ..io import ImageFile
 
 DTYPES = ("uint8", "uint16", "uint32", "int8", "int16", "int32", "float16", "float32", "float64")
 _LOST = 0.1  # share of the noise reduction that rounding may throw away
@@ -28,15 +27,11 @@ def check_dtype(name: str) -> None:
 
 def working_dtype(own: np.dtype[Any], asked: str) -> np.dtype[Any]:
     """Return the dtype in which pixels are denoised: a float if another than their own is asked for."""
-    import numpy as np
-
     return own if asked in ("", own.name) else np.result_type(own, np.float32)
 
 
 def written_like(image: ImageFile, asked: str) -> ImageFile:
     """Return what an image will be written as; pixels of another dtype are yet to come."""
-    import numpy as np
-
     if asked in ("", image.pixels.dtype.name):
         return image
     if image.alpha is not None:
@@ -55,8 +50,6 @@ def written(image: ImageFile, asked: str, pixels: Any) -> ImageFile:
 
 def rounded(pixels: Any, dtype: np.dtype[Any]) -> Any:
     """Return pixels in a dtype, held within its limits; integers are rounded, what is missing is 0."""
-    import numpy as np
-
     if pixels.dtype == dtype:
         return pixels
     if dtype.kind == "f":
@@ -83,10 +76,6 @@ def dtype_warnings(
     kept : str
         What is kept of the metadata.
     """
-    import numpy as np
-
-    from ..io.formats import FORMATS
-
     if asked in ("", image.pixels.dtype.name):
         return []
     warnings = []
@@ -123,8 +112,6 @@ def rounding_warning(
         Root mean square of the change; if it is less than that of rounding, there is nothing to lose.
     target : Path
     """
-    from ..io.formats import FORMATS, format_of
-
     cost = 1 / 12  # variance of rounding to whole numbers
     if dtype.kind not in "ui" or not cost <= removed**2 < cost / _LOST:
         return []

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from .. import __version__
+from ..io.stacks import Third
+from ..methods import Method
+from ..noise import Noise, NoiseEstimator, resolve
+from ..noise.resolve import check_one_noise
 from .dtypes import check_dtype
 from .errors import UsageError
-
-if TYPE_CHECKING:
-    from ..io.stacks import Third
-    from ..methods import Method
-    from ..noise import Noise, NoiseEstimator
-    from .noise_report import NoiseDescription
+from .noise_report import NoiseDescription
 
 ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
 Region = tuple[int, int, int, int]  # x, y, width, height
@@ -38,7 +38,6 @@ class DenoiseJob:
     was_looked_at: bool = False  # a model of noise in the options was found in this very file
 
     def __post_init__(self) -> None:
-        from ..noise.resolve import check_one_noise
 
         check_dtype(self.dtype)
         if self.noise_region is not None and not self.method.takes_noise:
@@ -52,8 +51,6 @@ class DenoiseJob:
 
     def find_noise(self, image: NoiseEstimator) -> Noise | None:
         """Return the noise that is to be removed: what was said, or measured; None if none is."""
-        from ..noise import resolve
-
         if not self.method.removes_noise:
             return None
         asked: Any = self.options.get("noise", "auto")
@@ -112,7 +109,5 @@ class DenoiseJob:
 
     def note(self, noise: NoiseDescription | None) -> str:
         """Return what is noted in a file that was written."""
-        from .. import __version__
-
         level = "" if noise is None else f", {noise.words}"
         return f"symsmooth {__version__}: {self.method.name}{level}"

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.parallel import Progress, part_of
+from ..io import FileError, ImageFile, formats
+from ..io.base import OpenFile
+from ..io.files import check_writable, copy_file, read_opened, write_checked
+from ..io.formats import format_of
+from ..io.palette import painted, unpainted
+from ..io.stacks import Stack, cut
+from ..noise.check import Check
 from .dtypes import dtype_warnings, rounding_warning, working_dtype, written, written_like
 from .job import ChannelAxis as ChannelAxis
 from .job import DenoiseJob as DenoiseJob
@@ -18,12 +25,6 @@ from .stack import Denoised, Pieces, check_frame, denoise_stack, frames_around
 from .stack import apply as apply
 from .stack import describe_noise as describe_noise
 from .stack import noise_estimator as noise_estimator
-
-if TYPE_CHECKING:
-    from ..io import ImageFile
-    from ..io.base import OpenFile
-    from ..io.stacks import Stack
-    from ..noise.check import Check
 
 _READING, _WRITING = 0.01, 0.98  # fractions at which things begin, for the progress callback
 
@@ -164,11 +165,6 @@ def denoise_file(
     file: OpenFile, target: Path, job: DenoiseJob, progress: Progress | None
 ) -> Outcome:
     """Read, make sure that the result can be written, denoise, write."""
-    from ..io.files import check_writable, copy_file, write_checked
-    from ..io.formats import format_of
-    from ..io.palette import painted, unpainted
-    from ..io.stacks import cut
-
     report = progress or no_progress
     images = read_file(file, job.channel_axis)
     file.close()  # it may be what is written
@@ -243,8 +239,6 @@ def _note(job: DenoiseJob, image: ImageFile) -> JobWarning | None:
 
 def _around_frame(image: ImageFile, number: int) -> ImageFile:
     """Return the part of a series that one of its frames can gain from."""
-    from ..io import FileError
-
     if "T" not in image.axes:
         raise FileError(
             f"has no axis of time: its axes are {image.axes}; ask for no frame", "frame"
@@ -285,17 +279,12 @@ def no_progress(fraction: float, what: str) -> None:
 
 def open_file(source: Path, channel_axis: ChannelAxis) -> list[ImageFile]:
     """Open and read a file, as :func:`read_file` does."""
-    from ..io import formats
-
     with formats.open_file(source) as file:
         return read_file(file, channel_axis)
 
 
 def read_file(file: OpenFile, channel_axis: ChannelAxis) -> list[ImageFile]:
     """Read a file; a channel axis other than "auto" replaces what the file says."""
-    from ..io import FileError
-    from ..io.files import read_opened
-
     source, images = file.path, read_opened(file)
     if images[0].details.raw is not None:
         raise FileError(f"{source}: is a raw mosaic; denoise it to a .tif, which develops it")

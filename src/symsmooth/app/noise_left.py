@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from ..core.image import Picture, open_image
+from ..noise import Noise, resolve
+from ..noise.check import Check, check_result
 from .job_warnings import JobWarning
-
-if TYPE_CHECKING:
-    from ..core.image import Picture
-    from ..noise import Noise
-    from ..noise.check import Check
 
 Denoise = Callable[[Any, "Noise", float], Any]  # of pixels, their noise, and a strength
 
@@ -55,12 +55,6 @@ def warn_of_noise_left(
 
 def _try(check: Check, picture: Picture, model: Noise, denoise: Denoise) -> tuple[str, str] | None:
     """Return the first remedy that leaves less and blurs no outline, and the value that goes with it."""
-    import numpy as np
-
-    from ..core.image import open_image
-    from ..noise import resolve
-    from ..noise.check import check_result
-
     x, y = flattest(picture)
     rows, columns = picture.spatial
     top, start = (
@@ -92,7 +86,6 @@ def _try(check: Check, picture: Picture, model: Noise, denoise: Denoise) -> tupl
 
 def flattest(picture: Picture) -> tuple[int, int]:
     """Return x and y of the square where the smoothed picture changes least, constant ground apart."""
-    import numpy as np
     import scipy.ndimage
 
     pixels = picture.noisy.mean(axis=-1, dtype=np.float64)

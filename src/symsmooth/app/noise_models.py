@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from ..io import FileError, ImageFile
+from ..io.formats import open_file
+from ..io.noise_files import check_noise_target
+from ..io.stacks import Third, cut
+from ..methods import DEFAULT, find_method
+from ..noise import Noise, NoiseEstimator, NoiseModel, calibrate_noise, resolve
 from .errors import UsageError
+from .frames import FrameRun
 from .job import ChannelAxis, DenoiseJob
 from .jobs import middle_slice, read_file
 from .noise_report import NoiseDescription, describe, value_range
@@ -16,20 +25,11 @@ from .series import look_at_series
 from .stack import noise_estimator
 from .video import look_at_video
 
-if TYPE_CHECKING:
-    from ..io import ImageFile
-    from ..io.stacks import Third
-    from ..noise import Noise, NoiseEstimator, NoiseModel
-    from .frames import FrameRun
-
 MAX_PICTURES = 8  # from which one model is found together
 
 
 def check_target(target: Path, overwrite: bool) -> None:
     """Refuse a place where a model cannot be written, before any work."""
-    from ..io import FileError
-    from ..io.noise_files import check_noise_target
-
     try:
         check_noise_target(target)
     except FileError as error:
@@ -60,10 +60,7 @@ class Look:
 
 def look_at(source: Path, axis: ChannelAxis, frames: Sequence[Path] = ()) -> list[Look]:
     """Find the noise of each image of a file, as `denoise` sees it; ``frames`` are those of a series."""
-    from ..io.formats import open_file
-    from ..methods import DEFAULT, METHODS
-
-    how = DenoiseJob(METHODS[DEFAULT], {}, None, axis, None, 0, "time")
+    how = DenoiseJob(find_method(DEFAULT), {}, None, axis, None, 0, "time")
     if frames:
         return [_of_frames(*look_at_series(frames, how))]
     with open_file(source) as file:
@@ -80,8 +77,6 @@ def _of_frames(image: ImageFile, run: FrameRun) -> Look:
 
 
 def _look(image: ImageFile) -> Look:
-    from ..io.stacks import cut
-    from ..noise import resolve
 
     if image.is_bilevel:
         return Look(image)
@@ -130,8 +125,6 @@ class Together:
 
     def model(self) -> Noise:
         """Return the noise of all."""
-        from ..noise import NoiseEstimator, resolve
-
         if self._models:
             return self._models[0]
         if not self._estimators:
@@ -148,8 +141,6 @@ def calibrate_files(
     sources: Sequence[Path], darks: Sequence[Path], channel_axis: ChannelAxis
 ) -> tuple[NoiseModel, NoiseDescription]:
     """Measure the noise of a camera on files: each picture, and each slice of a stack, is a frame."""
-    from ..noise import calibrate_noise
-
     frames, dark_frames = (_frames(each, channel_axis) for each in (sources, darks))
     model = calibrate_noise(frames, dark_frames, channel_axis=-1)
     pixels, span = _range_of(model)
@@ -158,11 +149,6 @@ def calibrate_files(
 
 def _frames(sources: Sequence[Path], channel_axis: ChannelAxis) -> Iterator[Any]:
     """Yield frames, channels last."""
-    import numpy as np
-
-    from ..io.formats import open_file
-    from ..io.stacks import cut
-
     for source in sources:
         with open_file(source) as file:
             if is_raw(file):
@@ -184,8 +170,6 @@ def _frames(sources: Sequence[Path], channel_axis: ChannelAxis) -> Iterator[Any]
 
 def _range_of(model: NoiseModel) -> tuple[Any, float]:
     """Return pixels at which a model is described, and how far apart pixels can be."""
-    import numpy as np
-
     about = model.pixels
     assert about is not None
     pixels = np.linspace(about.low, about.high, 101)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar, overload
 
 from ..core.parallel import Progress, default_workers, stop_when
+from ..io.formats import FORMATS, open_file
 from .compare import CompareJob, Page, compare
 from .errors import UsageError
 from .job import DenoiseJob
@@ -82,8 +83,6 @@ def _one(job: FileJob | SeriesJob, progress: Progress | None) -> Outcome:
 
 def _denoise(job: FileJob, progress: Progress | None) -> Outcome:
     """Open the file, once, and see what it is."""
-    from ..io.formats import FORMATS, open_file
-
     if progress is not None:
         progress(0.0, "reading")
     with open_file(job.source) as file:

@@ -10,21 +10,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..core.channels import count_channels
+from ..core.image import Picture, check_image, open_image
 from ..core.parallel import Progress, part_of
+from ..io import ImageFile
+from ..io.stacks import Stack
+from ..noise import Noise, NoiseEstimator
+from ..noise.check import Check, check_result
+from ..noise.specks import without_specks
 from .errors import UsageError
 from .job import DenoiseJob
+from .job_warnings import JobWarning
 from .noise_left import warn_of_noise_left
 from .noise_report import NoiseDescription, describe, find_warnings, value_range
-
-if TYPE_CHECKING:
-    from ..core.image import Picture
-    from ..io import ImageFile
-    from ..io.stacks import Stack
-    from ..noise import Noise, NoiseEstimator
-    from ..noise.check import Check
-    from .job_warnings import JobWarning
 
 Index = tuple[int | slice, ...]  # of a piece of a stack
 
@@ -90,8 +92,6 @@ class Pieces:
 
     def load(self, index: Index) -> Any:
         """Return the pixels at an index."""
-        import numpy as np
-
         return self.colours(np.asarray(self.image.pixels[index]))
 
     def colours(self, pixels: Any) -> Any:
@@ -101,8 +101,6 @@ class Pieces:
     @cached_property
     def middle(self) -> Index:
         """The middle piece, or the one nearest to it that shows something in all channels, or at all."""
-        import numpy as np
-
         pieces, seen = self.stack.pieces, None
         middle = len(pieces) // 2
         for number in sorted(range(len(pieces)), key=lambda number: abs(number - middle)):
@@ -146,11 +144,6 @@ def noise_estimator(
     Frames of a series are looked at together; of one large picture windows are, unless it is asked for
     ``whole``.  A picture may be ``opened`` already.
     """
-    import numpy as np
-
-    from ..noise import NoiseEstimator
-    from ..noise.specks import without_specks
-
     pieces = Pieces(image, stack, n_colours)
     if stack.time_axis is not None:
         axis = pieces.channel_axis_of_frames
@@ -183,7 +176,6 @@ def noise_estimator(
 
 def _is_large(pixels: Any, channel_axis: int | None) -> bool:
     """Whether a picture is denoised in pieces, and so never opened whole."""
-    from ..core.image import check_image
     from ..gsfw.pieces import is_large
 
     return is_large(check_image(pixels, channel_axis))
@@ -193,10 +185,6 @@ def noise_of_frames(
     frames: Sequence[Any], channel_axis: int | None, channels: Any, specks: Any
 ) -> NoiseEstimator:
     """Return what measures the noise that frames have in common."""
-    import numpy as np
-
-    from ..noise import NoiseEstimator
-
     if len(frames) == 1:
         return NoiseEstimator(lambda: _opened(frames[0], channel_axis, channels, specks))
     axis = None if channel_axis is None else channel_axis % frames[0].ndim + 1
@@ -206,18 +194,12 @@ def noise_of_frames(
 def _opened(
     pixels: Any, channel_axis: int | None, channels: Any, specks: Any, time_axis: int | None = None
 ) -> Picture:
-    from ..core.image import open_image
-    from ..noise.specks import without_specks
 
     return without_specks(open_image(pixels, channel_axis, None, channels, time_axis), specks)
 
 
 def own_channels(pixels: Any, channel_axis: int | None) -> str:
     """Say which channels of a picture or volume hold something of their own."""
-    import numpy as np
-
-    from ..core.channels import count_channels
-
     last = (
         pixels[..., np.newaxis] if channel_axis is None else np.moveaxis(pixels, channel_axis, -1)
     )
@@ -312,8 +294,6 @@ def denoise_stack(
     with_std : bool
         Whether the standard deviation of the result is asked for, which the default method knows.
     """
-    import numpy as np
-
     stack, image = pieces.stack, pieces.image
     if stack.time_axis is not None:
         check_series(job)
@@ -366,9 +346,6 @@ def denoise_stack(
 
 def _open_once(job: DenoiseJob, pixels: Any, stack: Stack) -> Picture | None:
     """Return the only picture of a stack, opened for noise, method and check; None if that cannot be."""
-    import numpy as np
-
-    from ..core.image import check_image
     from ..gsfw.pieces import is_large
 
     if not job.method.takes_opened or stack.time_axis is not None or not np.isfinite(pixels).any():
@@ -407,8 +384,6 @@ class StackRun:
         None stands for noise that is found in the part.  Black frames of a series, and grey ones in
         colour, are no part of it: noise of three channels is not that of one.
         """
-        import numpy as np
-
         if time_axis is None:
             noise = self.noise
             if not alone and self._axis is not None:
@@ -460,8 +435,6 @@ class StackRun:
 
     def _check(self, picture: Picture | None) -> tuple[Check | None, list[JobWarning]]:
         """Return what a look at one piece says, and what is doubtful."""
-        from ..noise.check import check_result
-
         if self.noise is None or self.words is None or self.checked is None:
             return None, []
         (before, after), is_part = self.checked, False
@@ -523,8 +496,6 @@ def apply(
     time_axis: int | None = None,
 ) -> Fitted:
     """Denoise a picture, volume or series; a picture may be open already."""
-    from ..core.image import Picture
-
     shared = {
         "channel_axis": "auto" if isinstance(pixels, Picture) else channel_axis,
         "time_axis": time_axis,
@@ -569,8 +540,6 @@ def describe_noise(job: DenoiseJob, model: Noise, pixels: Any, span: float) -> N
 
 def squared_change(before: Any, after: Any) -> float:
     """Return the sum of the squared change of finite pixels, a line at a time: pictures may be large."""
-    import numpy as np
-
     total = 0.0
     with np.errstate(invalid="ignore"):  # infinite pixels stay what they are
         for old, new in zip(before, after, strict=True):

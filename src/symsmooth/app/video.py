@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from ..core.parallel import Progress
+from ..io import FileError, atomic_write
+from ..io.base import OpenFile, naming_errors, one_line
+from ..io.files import check_writable, write_checked
+from ..io.formats import module_of
+from ..io.images import Details, ImageFile
+from ..io.stacks import cut
 from .errors import UsageError
 from .frames import FrameRun, as_series
 from .job import DenoiseJob
 from .job_warnings import JobWarning
 from .jobs import Outcome, no_progress
 from .stack import Denoised, check_frame, frames_around, frames_looked_at
-
-if TYPE_CHECKING:
-    from ..io import ImageFile
-    from ..io.base import OpenFile
 
 _SURVEYED = 0.02  # of the time: all frames are decoded once before the work begins
 
@@ -26,10 +30,6 @@ def denoise_video(
     file: OpenFile, target: Path, job: DenoiseJob, progress: Progress | None
 ) -> Outcome:
     """Look through a video, find its noise, denoise it frame by frame or as a series, and write it."""
-    from ..io import FileError, atomic_write
-    from ..io.base import naming_errors, one_line
-    from ..io.formats import module_of
-
     report = progress or no_progress
     series = as_series(job)
     if job.dtype:
@@ -75,9 +75,6 @@ def denoise_video(
 
 def look_at_video(file: OpenFile, job: DenoiseJob) -> tuple[ImageFile, FrameRun]:
     """Find the noise of a video from several frames; only these are decoded."""
-    from ..io.base import naming_errors
-    from ..io.formats import module_of
-
     with naming_errors(file.path):
         video = module_of("VIDEO").Video(file)
         video.survey(decode=False)
@@ -88,10 +85,6 @@ def look_at_video(file: OpenFile, job: DenoiseJob) -> tuple[ImageFile, FrameRun]
 
 def described(video: Any) -> ImageFile:
     """Return what is told of a video: an image with a T axis that has no pixels of its own."""
-    import numpy as np
-
-    from ..io.images import Details, ImageFile
-
     colours = video.pixels.colours
     dtype = np.uint8 if video.pixels.depth == 8 else np.uint16
     pixels = np.broadcast_to(np.zeros((), dtype), (len(video.times), *video.shape))
@@ -103,7 +96,6 @@ def described(video: Any) -> ImageFile:
 def _outcome(
     file: OpenFile, target: Path, video: Any, job: DenoiseJob, series: bool, found: Denoised
 ) -> Outcome:
-    from ..io.stacks import cut
 
     image = described(video)
     return Outcome(file.path, target, image, cut(image, "time" if series else "none"), job, found)
@@ -111,9 +103,6 @@ def _outcome(
 
 def _surveyed(file: OpenFile, report: Progress) -> Any:
     """Open a video and look through it."""
-    from ..io.base import naming_errors
-    from ..io.formats import module_of
-
     with naming_errors(file.path):
         video = module_of("VIDEO").Video(file)
     said = video.stream.frames
@@ -136,8 +125,6 @@ def _start(
 
 def _read(file: OpenFile, video: Any, waiting: deque[Any], **options: Any) -> Iterator[Any]:
     """Yield the pixels of frames; the frames wait until their pixels come back."""
-    from ..io.base import naming_errors
-
     frames = video.frames(**options)
     while True:
         with naming_errors(file.path):
@@ -157,9 +144,6 @@ def _denoise_frame(
     report: Progress,
 ) -> Outcome:
     """Denoise one frame, with those around it if they help, and write it as a picture."""
-    from ..io import ImageFile
-    from ..io.files import check_writable, write_checked
-
     assert job.frame is not None
     around = (
         frames_around(job.frame, len(video.times)) if series else range(job.frame, job.frame + 1)

@@ -1,8 +1,8 @@
 """The command line: parses, asks ``app`` for the work, shows progress and prints.
 
-``files`` (denoise, noise), ``blend``, ``pages`` (compare, demo), ``methods`` and ``serve`` hold
-the commands, ``commands`` finds those of other packages, ``arguments`` are what they share,
-``console`` prints.
+``files`` (denoise, noise), ``blend``, ``pages`` (compare, demo), ``methods`` and ``serve`` hold the
+commands, which ``commands`` loads when they are used, as those of other packages; ``arguments`` are what
+they share, ``console`` prints.
 At the top nothing but typer and the standard library is imported, so that ``--help`` is instant.
 """
 
@@ -15,22 +15,14 @@ from typing import Annotated
 import typer
 
 from ..app.errors import UsageError, ending_on_signals
-from .blend import blend
-from .commands import TYPER_ERROR, PlainCommand, PlainGroup, describe_usage_error
+from .commands import TYPER_ERROR, PlainGroup, describe_usage_error
 from .console import error_message, print_error, print_stopped, with_flags
-from .files import denoise, noise
-from .methods import methods
-from .pages import compare, demo
-from .serve import serve
 
 app = typer.Typer(
     cls=PlainGroup,
     help="Denoise images without training.",
     pretty_exceptions_enable=False,
 )
-
-for _command in (denoise, noise, blend, methods, demo, compare, serve):
-    app.command(cls=PlainCommand)(_command)
 
 
 def main() -> None:

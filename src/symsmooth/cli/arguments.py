@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..app.dtypes import DTYPES
 from ..app.errors import UsageError
 from .commands import TYPER_ERROR
 
@@ -64,6 +63,13 @@ def complete_method(incomplete: str) -> list[str]:
     from ..methods import METHODS
 
     return [name for name in METHODS if name.startswith(incomplete)]
+
+
+def complete_dtype(incomplete: str) -> list[str]:
+    """Return the dtypes that begin so."""
+    from ..app.dtypes import DTYPES
+
+    return [name for name in DTYPES if name.startswith(incomplete)]
 
 
 def complete_methods(incomplete: str) -> list[str]:
@@ -164,7 +170,7 @@ DtypeName = Annotated[
         "--dtype",
         metavar="DTYPE",
         help="Type of the output: float32 (not rounded), uint16, uint8, ...; by default that of the input.",
-        autocompletion=lambda incomplete: [d for d in DTYPES if d.startswith(incomplete)],
+        autocompletion=complete_dtype,
     ),
 ]
 Jobs = Annotated[

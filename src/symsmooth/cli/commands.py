@@ -1,7 +1,7 @@
-"""Commands whose help and errors are for people: no types of Python; and commands of other packages.
+"""Commands whose help and errors are for people, our own and those of other packages.
 
-Those are entry points of the group ``symsmooth.commands``: each names a function that typer can make a
-command of.  ``--help`` lists it without importing it.
+Each is a function that typer makes a command of when it is used: ``--help`` imports none of them.  Those of
+other packages are entry points of the group ``symsmooth.commands``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,35 @@ GROUP = "symsmooth.commands"
 TYPER_ERROR: Any = typer.BadParameter.__mro__[1]  # its UsageError, wherever it lives
 _METADATA = ".dist-info"  # the folder that a package has beside itself where it is installed
 
-# Commands that our own packages bring: what to install, and what ``--help`` says of them.
+# Our own commands: the module of each, and what ``--help`` says of it.
+OWN = {
+    "denoise": ("files", "Denoise files."),
+    "noise": (
+        "files",
+        "Say what noise there is and how much, in the image's units and in percent of its range.",
+    ),
+    "blend": (
+        "blend",
+        "Blend a denoised picture with the noisy one: less strength, at once, without denoising again.",
+    ),
+    "methods": (
+        "methods",
+        "List the methods, their own options, defaults and choices; of named ones also what options do.",
+    ),
+    "demo": (
+        "pages",
+        "Compare NLM, NLM with column normalisation, GSF and the default method on one picture.",
+    ),
+    "compare": (
+        "pages",
+        "Compare methods on a picture: one HTML file with divider, zoom, method noise and numbers.",
+    ),
+    "serve": (
+        "serve",
+        "Serve a page where pictures are dropped, denoised and compared; Ctrl-C ends it.",
+    ),
+}
+# Commands that our other packages bring: what to install, and what ``--help`` says of them.
 KNOWN = {
     "explain": (
         "symsmooth-repro",
@@ -50,23 +78,31 @@ class PlainCommand(TyperCommand):
 
 
 class PlainGroup(TyperGroup):
-    """The same for a command that has others, also such as other packages bring."""
+    """A command that has others: our own, and such as other packages bring."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        for name, (module, told) in OWN.items():
+            place = Plugin("symsmooth", f"{__package__}.{module}:{name}")
+            self.commands[name] = LazyCommand(name, place, told)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of our own commands, then those of other packages."""
-        own: list[str] = super().list_commands(ctx)
-        return own + [name for name in find_plugins() if name not in own]
+        return [*OWN, *(name for name in find_plugins() if name not in OWN)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; of those of other packages what is known without loading them."""
-        own = super().get_command(ctx, cmd_name)
-        return find_command(cmd_name) if own is None else own
+        """Return a command, of which no more than a sentence is known before it is used."""
+        if cmd_name in OWN:
+            return self.commands[cmd_name]
+        found = find_plugins().get(cmd_name)
+        if found is None and cmd_name not in KNOWN:
+            return None
+        _, told = KNOWN.get(cmd_name, ("", f"Of {found and found.package}."))
+        return LazyCommand(cmd_name, found, told)
 
     def load_commands(self) -> dict[str, Any]:
-        """Return all commands by name, those of other packages loaded."""
-        others = [name for name in find_plugins() if name not in self.commands]
-        found = {name: find_command(name) for name in others}
-        return {**self.commands, **{name: each.load() for name, each in found.items() if each}}
+        """Return all commands by name, loaded."""
+        return {name: self.get_command(None, name).load() for name in self.list_commands(None)}
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return its parameters."""
@@ -90,7 +126,7 @@ def describe_usage_error(error: Any) -> str:
 
 @dataclass(frozen=True)
 class Plugin:
-    """A command of another package."""
+    """Where a command is."""
 
     package: str
     place: str  # module:function
@@ -131,19 +167,12 @@ def _declared(folder: str) -> dict[str, str]:
         return {}
 
 
-def find_command(name: str) -> PluginCommand | None:
-    """Return a command of another package, or of one of ours that is not installed."""
-    found = find_plugins().get(name)
-    return None if found is None and name not in KNOWN else PluginCommand(name, found)
-
-
-class PluginCommand(TyperCommand):
+class LazyCommand(TyperCommand):
     """A command that is loaded when it is used; until then its name and a sentence are known."""
 
-    def __init__(self, name: str, plugin: Plugin | None) -> None:
+    def __init__(self, name: str, plugin: Plugin | None, told: str) -> None:
         self._plugin = plugin
-        told = KNOWN[name][1] if name in KNOWN else ""
-        super().__init__(name, callback=None, help=told or f"Of {plugin and plugin.package}.")
+        super().__init__(name, callback=None, help=told)
 
     def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
         """Parse the arguments of the command itself; none while a shell completes what is not there."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
@@ -21,6 +21,9 @@ from ..app.jobs import Outcome, describe_size
 from ..app.large import BoxOptions
 from ..app.run import BatchJob, FileJob, in_order, run
 from ..app.series import SeriesJob, find_series, plan_series
+from ..io.noise_files import save_noise
+from ..io.stacks import cut
+from ..noise import Noise
 from . import arguments as given
 from .arguments import parse_channel_axis, parse_job
 from .console import (
@@ -34,9 +37,6 @@ from .console import (
     said,
 )
 from .streams import Streams, opened_inputs, opened_streams
-
-if TYPE_CHECKING:
-    from ..noise import Noise
 
 
 def denoise(
@@ -251,15 +251,12 @@ def _failing_in_one_line(printing: _Printing) -> Iterator[None]:
 
 
 def _save(model: Noise, target: Path) -> None:
-    from ..io.noise_files import save_noise
 
     save_noise(model, target)
 
 
 def _noise_text(source: str, look: noise_models.Look, as_json: bool, verbose: bool) -> str:
     """Return the line, or JSON, about one image and its noise."""
-    from ..io.stacks import cut
-
     image, found = look.image, look.words
     percent = 100 * found.level / look.span if found is not None and look.span else 0.0
     if as_json:

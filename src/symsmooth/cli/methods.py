@@ -6,7 +6,11 @@ import json
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
+from .. import methods as registry
 from .arguments import AsJson, complete_method, find_method
 from .console import handling_errors
 
@@ -18,10 +22,8 @@ Names = Annotated[
 
 def methods(names: Names = None, as_json: AsJson = False) -> None:
     """List the methods, their own options, defaults and choices; of named ones also what options do."""
-    from ..methods import DEFAULT, METHODS
-
     with handling_errors(as_json):
-        listed = [find_method(name) for name in names or METHODS]
+        listed = [find_method(name) for name in names or registry.METHODS]
     if as_json:
         for method in listed:
             options = {option.key: option.default for option in method.options.values()}
@@ -33,9 +35,6 @@ def methods(names: Names = None, as_json: AsJson = False) -> None:
             }
             typer.echo(json.dumps(row, default=str))
         return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
     table = Table("method", "what it does", "its own options and defaults", show_lines=True)
     for method in listed:
@@ -45,6 +44,6 @@ def methods(names: Names = None, as_json: AsJson = False) -> None:
             choices = f" (of {', '.join(option.choices)})" if option.choices else ""
             about = f": {option.help}" if names and option.help else ""
             lines.append(f"{option.key}={default}{choices}{about}")
-        label = f"{method.name} (default)" if method.name == DEFAULT else method.name
+        label = f"{method.name} (default)" if method.name == registry.DEFAULT else method.name
         table.add_row(Text(label), Text(method.summary), Text("\n".join(lines)))
     Console().print(table)

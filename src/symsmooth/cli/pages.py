@@ -12,6 +12,7 @@ import typer
 
 from ..app.compare import CompareJob, check_target
 from ..app.compare import Page as HtmlPage
+from ..app.demo import FILES, run_demo
 from ..app.errors import UsageError
 from ..app.run import run
 from . import arguments as given
@@ -36,8 +37,6 @@ def demo(
     overwrite: given.Overwrite = False,
 ) -> None:
     """Compare NLM, NLM with column normalisation, GSF and the default method on one picture."""
-    from ..app.demo import FILES, run_demo
-
     with handling_errors():
         present = [name for name in FILES if (out / name).exists()]
         if present and not overwrite and out != DEMO_FOLDER:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..app import jobs, noise_report
+from ..app.batch import natural_order as natural_order
 from ..app.compare import question_unchanged as question_unchanged
 from ..app.job_warnings import JobWarning as JobWarning
 from ..app.job_warnings import Remedy
 from ..app.noise_report import value_range
 from ..app.run import FileJob, run
 from ..app.series import SeriesJob, look_at_series
-from ..app.series import natural_order as natural_order
 from ..app.video import look_at_video
 from ..core.image import Array, open_image
 from ..core.parallel import Progress
