@@ -23,21 +23,6 @@ class Panel:
     other: str = ""
 
 
-def png_bytes(pixels: Array) -> bytes:
-    """Return grey or colour pixels, 0 to 1 (clipped), as a PNG file."""
-    from PIL import Image
-
-    levels = np.rint(np.clip(np.asarray(pixels, np.float64), 0.0, 1.0) * 255).astype(np.uint8)
-    out = io.BytesIO()
-    Image.fromarray(levels).save(out, "PNG", optimize=True)
-    return out.getvalue()
-
-
-def png_uri(png: bytes) -> str:
-    """Return a PNG file as a data URI."""
-    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
-
-
 def webp_uri(pixels: Array, quality: int | None = None) -> str:
     """Return grey or colour pixels, 0 to 1 (clipped), as a WebP data URI; None loses nothing."""
     from PIL import Image
