@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import symsmooth
 from symsmooth import cli
-from symsmooth.app import jobs, noise_report
+from symsmooth.app import job, noise_report
 from symsmooth.app.errors import UsageError
 from symsmooth.io import read_image, write_image
 from symsmooth.noise import Correlated, Heteroscedastic, PoissonGaussian, White
@@ -218,7 +218,7 @@ def test_sigma_and_another_noise_are_refused_everywhere_with_the_same_words(run:
     with pytest.raises(
         UsageError, match="sigma says"
     ):  # what the web page and large files go through
-        jobs.DenoiseJob(symsmooth.METHODS["denoise"], {"noise": "correlated"}, 5.0, "auto", 1, 0)
+        job.DenoiseJob(symsmooth.METHODS["denoise"], {"noise": "correlated"}, 5.0, "auto", 1, 0)
     accepted = run("denoise", "w.png", "-o", "o.png", *PREVIEW, "--sigma", 5, "--noise", "gaussian")
     assert accepted.exit_code == 0
 

@@ -21,7 +21,8 @@ import symsmooth
 from symsmooth import cli
 from symsmooth.app import large
 from symsmooth.app.compare import CompareJob, Page
-from symsmooth.app.jobs import DenoiseJob, Outcome
+from symsmooth.app.job import DenoiseJob
+from symsmooth.app.jobs import Outcome
 from symsmooth.app.run import BatchJob, FileJob, run
 from symsmooth.cli.arguments import parse_methods
 from symsmooth.cli.console import time_left

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from symsmooth import cli
 from symsmooth.app.errors import UsageError
 from symsmooth.app.frames import FrameRun
-from symsmooth.app.jobs import DenoiseJob
+from symsmooth.app.job import DenoiseJob
 from symsmooth.app.series import find_series
 from symsmooth.app.stack import frames_around, frames_looked_at
 from symsmooth.core.metrics import psnr

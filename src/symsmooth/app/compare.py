@@ -18,12 +18,13 @@ from ..io.stacks import Stack, cut
 from ..methods import Method
 from ..noise import Noise, NoiseEstimator, resolve
 from ..noise.level import units_hint
-from . import jobs
 from .errors import UsageError
+from .job import ChannelAxis, DenoiseJob
 from .job_warnings import JobWarning
+from .jobs import no_progress, open_file
 from .noise_report import describe as describe_model
 from .noise_report import value_range
-from .stack import frames_around, frames_looked_at, noise_of_frames
+from .stack import apply, describe_noise, frames_around, frames_looked_at, noise_of_frames
 
 if TYPE_CHECKING:
     from ..reports.compare import Result
@@ -58,7 +59,7 @@ def check_target(out: Path, overwrite: bool) -> None:
 
 
 def open_picture(
-    path: Path, channel_axis: jobs.ChannelAxis, piece: Sequence[int] | None
+    path: Path, channel_axis: ChannelAxis, piece: Sequence[int] | None
 ) -> tuple[Any, str]:
     """Return one picture, channels last, and which part of the file it is."""
     frames, number, part = _open_frames(path, channel_axis, piece, False)
@@ -66,10 +67,10 @@ def open_picture(
 
 
 def _open_frames(
-    path: Path, channel_axis: jobs.ChannelAxis, piece: Sequence[int] | None, series: bool
+    path: Path, channel_axis: ChannelAxis, piece: Sequence[int] | None, series: bool
 ) -> tuple[list[Any], int, str]:
     """Return one picture, with the frames around it if that is asked for, its number, and which it is."""
-    image: ImageFile = jobs.open_file(path, channel_axis)[0]
+    image: ImageFile = open_file(path, channel_axis)[0]
     stack = cut(image, "none")
     number, part = _find_slice(path, image, stack, piece)
     index, time = list(stack.pieces[number]), image.axes.find("T")
@@ -113,7 +114,7 @@ def _find_slice(
     elif len(piece) == 1:  # counted through all of them
         if not 0 <= piece[0] < len(stack):
             raise FileError(f"{path}: has no slice {piece[0]}; it has {len(stack)}, counted from 0")
-        at = _unravel(piece[0], sizes)
+        at = [int(i) for i in np.unravel_index(piece[0], sizes)]
     else:
         at = piece
     if len(at) != len(sizes) or not all(0 <= i < n for i, n in zip(at, sizes, strict=True)):
@@ -121,22 +122,11 @@ def _find_slice(
         raise FileError(
             f"{path}: has no slice {','.join(map(str, at))}; it has {has}, counted from 0"
         )
-    number = 0
-    for index, size in zip(at, sizes, strict=True):
-        number = number * size + index
+    number = int(np.ravel_multi_index(tuple(at), tuple(sizes))) if sizes else 0
     if len(sizes) < 2 or len(stack) == 1:
         return number, f", slice {number} of {len(stack)}, from 0" if len(stack) > 1 else ""
     places = [f"{name} {i} of {n}" for (name, n), i in zip(others, at, strict=True)]
     return number, f", slice {', '.join(places)}, from 0"
-
-
-def _unravel(number: int, sizes: Sequence[int]) -> list[int]:
-    """Return the place of a slice along each axis, the last one counted fastest."""
-    at = []
-    for size in reversed(sizes):
-        number, index = divmod(number, size)
-        at.append(index)
-    return at[::-1]
 
 
 def describe(path: Path, pixels: Any, part: str) -> str:
@@ -154,7 +144,7 @@ class CompareJob:
     choices: Sequence[MethodChoice]
     reference: Path | None = None  # the picture without noise
     sigma: float | None = None
-    channel_axis: jobs.ChannelAxis = "auto"
+    channel_axis: ChannelAxis = "auto"
     piece: Sequence[int] | None = None  # which slice of a stack: its number, or one for each axis
     workers: int | None = None
     seed: int = 0
@@ -180,7 +170,7 @@ def compare(job: CompareJob, progress: Progress | None = None) -> Page:
     """Run the methods and return the page."""
     from ..reports.compare import Comparison, compare_page
 
-    report = progress or jobs.no_progress
+    report = progress or no_progress
     report(0.0, "reading")
     frames, at, clean, part = _open_pictures(job)
     pixels = frames[at]
@@ -227,9 +217,9 @@ def compare(job: CompareJob, progress: Progress | None = None) -> Page:
 
 def _trials(
     job: CompareJob, choice: MethodChoice, axis: int | None
-) -> Iterator[tuple[MethodChoice, jobs.DenoiseJob]]:
+) -> Iterator[tuple[MethodChoice, DenoiseJob]]:
     """Yield what is run of a method: on the picture, and with the frames around it if it knows of time."""
-    own = jobs.DenoiseJob(
+    own = DenoiseJob(
         choice.method, _with_noise(choice, job.noise), job.sigma, axis, job.workers, job.seed
     )
     if job.series and own.knows_time:
@@ -285,7 +275,7 @@ def page_facts(picture: str, noise: str, seed: int) -> dict[str, str]:
 
 
 def _run_choice(
-    choice: MethodChoice, job: jobs.DenoiseJob, frames: Sequence[Any], at: int,
+    choice: MethodChoice, job: DenoiseJob, frames: Sequence[Any], at: int,
     estimator: NoiseEstimator, progress: Progress | None,
 ) -> Result:  # fmt: skip
     """Run one method as `symsmooth denoise` does, and take its time: that of one frame of a series."""
@@ -298,15 +288,15 @@ def _run_choice(
     with suppress(ValueError):  # so that loading does not count
         y, x = (slice(_WARM_UP),) * 2
         small = pixels[:, y, x] if series else pixels[y, x]
-        jobs.apply(job, small, axis, noise, part_of(progress, 0.0, _WARM_UP_TIME), time_axis)
+        apply(job, small, axis, noise, part_of(progress, 0.0, _WARM_UP_TIME), time_axis)
     start = time.perf_counter()
     report = part_of(progress, _WARM_UP_TIME, 1.0)
-    done = jobs.apply(job, pixels, axis, noise, report, time_axis)
+    done = apply(job, pixels, axis, noise, report, time_axis)
     seconds = (time.perf_counter() - start) / (len(frames) if series else 1)
     pixels, image = frames[at], done.pixels[at] if series else done.pixels
     brief = ""
     if noise is not None:
-        brief = jobs.describe_noise(job, noise, pixels, value_range(pixels)).brief
+        brief = describe_noise(job, noise, pixels, value_range(pixels)).brief
     chosen = {name: value for name, value in choice.options.items() if name != "noise"}
     return Result(choice.label, image, seconds, brief, {**chosen, **done.learned})
 

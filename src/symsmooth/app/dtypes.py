@@ -63,19 +63,7 @@ def rounded(pixels: Any, dtype: np.dtype[Any]) -> Any:
 def dtype_warnings(
     image: ImageFile, asked: str, pixels: Any, kept: str = _KEPT_WORDS
 ) -> list[JobWarning]:
-    """Return what another dtype than the file's own costs.
-
-    Parameters
-    ----------
-    image : ImageFile
-        As it was read.
-    asked : str
-        The dtype.
-    pixels : ndarray
-        What is to be written, or a sample of it, before it is rounded.
-    kept : str
-        What is kept of the metadata.
-    """
+    """Return what another dtype than the file's own costs; pixels, or a sample, are not rounded yet."""
     if asked in ("", image.pixels.dtype.name):
         return []
     warnings = []
@@ -99,18 +87,8 @@ def rounding_warning(
     """Say if rounding to integers throws away more than a tenth of the noise reduction.
 
     Only where somebody may want to measure: in a format for data, and with 8 bits for few counts in grey.
-    In a photograph nobody sees it.
-
-    Parameters
-    ----------
-    pixels : ndarray
-        Before they were denoised, or a sample of them.
-    n_channels : int
-    dtype : dtype
-        Of what is written.
-    removed : float
-        Root mean square of the change; if it is less than that of rounding, there is nothing to lose.
-    target : Path
+    In a photograph nobody sees it.  ``pixels`` are those before, or a sample; ``removed`` is the root mean
+    square of the change: where it is less than that of rounding, there is nothing to lose.
     """
     cost = 1 / 12  # variance of rounding to whole numbers
     if dtype.kind not in "ui" or not cost <= removed**2 < cost / _LOST:

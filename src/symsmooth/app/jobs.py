@@ -16,15 +16,10 @@ from ..io.palette import painted, unpainted
 from ..io.stacks import Stack, cut
 from ..noise.check import Check
 from .dtypes import dtype_warnings, rounding_warning, working_dtype, written, written_like
-from .job import ChannelAxis as ChannelAxis
-from .job import DenoiseJob as DenoiseJob
-from .job import Region as Region
+from .job import ChannelAxis, DenoiseJob
 from .job_warnings import JobWarning
 from .noise_report import NoiseDescription
 from .stack import Denoised, Pieces, check_frame, denoise_stack, frames_around
-from .stack import apply as apply
-from .stack import describe_noise as describe_noise
-from .stack import noise_estimator as noise_estimator
 
 _READING, _WRITING = 0.01, 0.98  # fractions at which things begin, for the progress callback
 

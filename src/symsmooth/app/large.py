@@ -19,10 +19,11 @@ from .boxes import BoxPlan, picture_in
 from .cluster import connected
 from .dtypes import dtype_warnings, rounding_warning, written_like
 from .errors import UsageError
+from .job import DenoiseJob
 from .job_warnings import JobWarning
-from .jobs import DenoiseJob, Outcome, describe_noise, no_progress
+from .jobs import Outcome, no_progress
 from .noise_report import NoiseDescription, find_warnings, value_range
-from .stack import Denoised
+from .stack import Denoised, describe_noise
 
 if TYPE_CHECKING:
     from ..core.blocks import Box, Index

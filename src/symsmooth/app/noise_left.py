@@ -12,13 +12,11 @@ from ..noise import Noise, resolve
 from ..noise.check import Check, check_result
 from .job_warnings import JobWarning
 
-Denoise = Callable[[Any, "Noise", float], Any]  # of pixels, their noise, and a strength
+Denoise = Callable[[Any, Noise, float], Any]  # of pixels, their noise, and a strength
 
 _SEEN = 0.004  # of the range: about one grey level of 255, the least that people see on flat ground
-_SIDE, _PART = (
-    48,
-    256,
-)  # pixels a side of the ground that is measured, and of the part that is tried
+# Pixels a side of the ground that is measured, and of the part that is tried.
+_SIDE, _PART = 48, 256
 _STRONGER = 2.0
 _HELPS = 0.7  # of what was left before
 
@@ -26,20 +24,9 @@ _HELPS = 0.7  # of what was left before
 def warn_of_noise_left(
     check: Check | None, picture: Picture, model: Noise, span: float, denoise: Denoise
 ) -> list[JobWarning]:
-    """Return a warning if much of the noise is left, with what helps this picture.
+    """Return a warning if much of the noise (``model``) is left, with what helps this picture.
 
-    Parameters
-    ----------
-    check : Check or None
-        Of the result.
-    picture : Picture
-        As it came.
-    model : Noise
-        That was removed.
-    span : float
-        How far apart pixels can be.
-    denoise : callable
-        Denoises a part of the image, by which remedies are tried.
+    Pixels can be ``span`` apart; ``denoise`` denoises a part of the image, by which remedies are tried.
     """
     if check is None or not check.leaves_much or check.fine < _SEEN * span:
         return []

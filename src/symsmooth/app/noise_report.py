@@ -71,19 +71,9 @@ class NoiseDescription:
 def describe(
     model: Noise, pixels: Any, span: float, *, given: bool, assumed: bool
 ) -> NoiseDescription:
-    """Say what a model is.
+    """Say what a model is, at pixels of an image, or a sample of them, that can be ``span`` apart.
 
-    Parameters
-    ----------
-    model : Noise
-    pixels : ndarray
-        Of the image, or a sample of it.
-    span : float
-        How far apart pixels can be.
-    given : bool
-        Whether the user said so.
-    assumed : bool
-        Whether the method knows of no other noise.
+    It was ``given`` by the user, or is ``assumed`` because the method knows of no other noise.
     """
     kind, level, law, more = model.words(pixels)
     fields = {**more, "level": level, "estimated": not given}
@@ -108,17 +98,8 @@ def find_warnings(
 ) -> list[JobWarning]:
     """Return questions and warnings for the user, one line each.
 
-    Parameters
-    ----------
-    noise : NoiseDescription
-    pixels : ndarray
-        Of the image, or a sample of it.
-    span : float
-        How far apart pixels can be.
-    removed : float
-        Root mean square of the change.
-    sigma : float or None
-        As given by the user.
+    Pixels, or a sample of them, can be ``span`` apart; ``removed`` is the root mean square of the change,
+    ``sigma`` what the user gave.
     """
     import numpy as np
 
