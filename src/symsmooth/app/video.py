@@ -96,7 +96,6 @@ def described(video: Any) -> ImageFile:
 def _outcome(
     file: OpenFile, target: Path, video: Any, job: DenoiseJob, series: bool, found: Denoised
 ) -> Outcome:
-
     image = described(video)
     return Outcome(file.path, target, image, cut(image, "time" if series else "none"), job, found)
 

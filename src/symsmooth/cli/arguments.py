@@ -58,6 +58,22 @@ def any_number(flag: str, low: float | None = None) -> Callable[[Any], float]:
     return parse
 
 
+def _option(metavar: str, about: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, metavar=metavar, help=about, **more)
+
+
+def _whole(flag: str, low: int, about: str) -> Any:
+    return _option("N", about, flag, parser=whole_number(flag, low))
+
+
+def _flag(name: str, about: str, *short: str) -> Any:
+    return typer.Option(*short, name, help=about)
+
+
+def _input(about: str) -> Any:
+    return typer.Argument(metavar="IN", help=about)
+
+
 def complete_method(incomplete: str) -> list[str]:
     """Return the methods that begin so."""
     from ..methods import METHODS
@@ -80,198 +96,147 @@ def complete_methods(incomplete: str) -> list[str]:
 
 Inputs = Annotated[
     list[str],
-    typer.Argument(
-        metavar="IN",
-        help="Pictures, stacks, arrays, folders of them, or videos; - is standard input.",
-    ),
+    _input("Pictures, stacks, arrays, folders of them, or videos; - is standard input."),
 ]
+OneFile = Annotated[Path, _input("A picture.")]
 Out = Annotated[
-    str,
-    typer.Option(
-        "-o", "--out", metavar="OUT", help="File, folder (ending in /), or - for standard output."
-    ),
+    str, _option("OUT", "File, folder (ending in /), or - for standard output.", "-o", "--out")
 ]
+Page = Annotated[Path, _option("PAGE", "Page to write, .html.", "-o", "--out")]
 Format = Annotated[
-    str,
-    typer.Option(metavar="ENDING", help="With -o -: png, tif, ...; by default that of the input."),
+    str, _option("ENDING", "With -o -: png, tif, ...; by default that of the input.")
 ]
 MethodName = Annotated[
     str,
-    typer.Option(
-        metavar="NAME",
-        help="One of `symsmooth methods`, options behind it: nlm:sinkhorn-iters=1.  By default the best.",
+    _option(
+        "NAME",
+        "One of `symsmooth methods`, options behind it: nlm:sinkhorn-iters=1.  By default the best.",
         autocompletion=complete_method,
     ),
 ]
-NoiseFrom = Annotated[
-    str, typer.Option(metavar="X,Y,W,H", help="Measure the noise in this flat rectangle.")
-]
+NoiseFrom = Annotated[str, _option("X,Y,W,H", "Measure the noise in this flat rectangle.")]
 NoiseFile = Annotated[
     str,
-    typer.Option(
-        "--noise",
-        metavar="FILE.json",
-        help="A noise model of `symsmooth noise --save`, for methods that know more than white noise.",
+    _option(
+        "FILE.json",
+        "A noise model of `symsmooth noise --save`, for methods that know more than white noise.",
     ),
 ]
 SaveNoise = Annotated[
     str,
-    typer.Option(
-        "--save",
-        metavar="FILE.json",
-        help="Keep the noise of all files as one model, for --noise FILE.json.",
-    ),
+    _option("FILE.json", "Keep the noise of all files as one model, for --noise FILE.json."),
 ]
 Calibrate = Annotated[
     bool,
-    typer.Option(
+    _flag(
         "--calibrate",
-        help="Files are frames of still scenes, such as flats: measure the camera on their differences.",
+        "Files are frames of still scenes, such as flats: measure the camera on their differences.",
     ),
 ]
 Darks = Annotated[
     str,
-    typer.Option(
-        metavar="IN",
-        help="With --calibrate: frames without light, a stack, folder or pattern in quotes.",
-    ),
+    _option("IN", "With --calibrate: frames without light, a stack, folder or pattern in quotes."),
 ]
-Volume = Annotated[bool, typer.Option("--volume", help="Denoise a stack as a volume, in 3-D.")]
+Volume = Annotated[bool, _flag("--volume", "Denoise a stack as a volume, in 3-D.")]
 Slices = Annotated[
-    bool,
-    typer.Option("--slices", help="Denoise a volume slice by slice, a video frame by frame."),
+    bool, _flag("--slices", "Denoise a volume slice by slice, a video frame by frame.")
 ]
 Time = Annotated[
     bool,
-    typer.Option(
+    _flag(
         "--time",
-        help="Denoise a time series (a stack, the pictures of a folder) as one: frames help each other, "
+        "Denoise a time series (a stack, the pictures of a folder) as one: frames help each other, "
         "wherever things move.",
     ),
 ]
 Frame = Annotated[
-    int | None,
-    typer.Option(
-        "--frame",
-        metavar="N",
-        parser=whole_number("--frame", 0),
-        help="Write one frame of a series, from 0: the best of a burst.",
-    ),
+    int | None, _whole("--frame", 0, "Write one frame of a series, from 0: the best of a burst.")
 ]
-Linear = Annotated[
-    bool, typer.Option("--linear", help="Develop a raw file to linear light instead of sRGB.")
-]
-Lossless = Annotated[
-    bool, typer.Option("--lossless", help="Write a video without loss: FFV1 in .mkv.")
-]
+Linear = Annotated[bool, _flag("--linear", "Develop a raw file to linear light instead of sRGB.")]
+Lossless = Annotated[bool, _flag("--lossless", "Write a video without loss: FFV1 in .mkv.")]
 DtypeName = Annotated[
     str,
-    typer.Option(
-        "--dtype",
-        metavar="DTYPE",
-        help="Type of the output: float32 (not rounded), uint16, uint8, ...; by default that of the input.",
+    _option(
+        "DTYPE",
+        "Type of the output: float32 (not rounded), uint16, uint8, ...; by default that of the input.",
         autocompletion=complete_dtype,
     ),
 ]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        "--jobs",
-        metavar="N",
-        parser=whole_number("--jobs", 1),
-        help="Number of files to process at a time.",
-    ),
+Jobs = Annotated[int, _whole("--jobs", 1, "Number of files to process at a time.")]
+Workers = Annotated[
+    int | None, _whole("--workers", 1, "Number of threads; by default one per core.")
 ]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print errors only.")]
+Seed = Annotated[int, _whole("--seed", 0, "Random seed.")]
 Resume = Annotated[
     bool,
-    typer.Option(
-        "--resume",
-        help="Skip files whose output exists; continue a large one that was interrupted.",
-    ),
+    _flag("--resume", "Skip files whose output exists; continue a large one that was interrupted."),
 ]
-Scheduler = Annotated[
-    str, typer.Option(metavar="ADDRESS", help="Run on this dask cluster: tcp://HOST:PORT.")
-]
-Axis = Annotated[
-    str,
-    typer.Option(metavar="AXIS", help="Axis of the channels, none, or auto: as the file says."),
-]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print what was decided, and why.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
-Page = Annotated[Path, typer.Option("-o", "--out", metavar="PAGE", help="Page to write, .html.")]
+Scheduler = Annotated[str, _option("ADDRESS", "Run on this dask cluster: tcp://HOST:PORT.")]
+Axis = Annotated[str, _option("AXIS", "Axis of the channels, none, or auto: as the file says.")]
+Quiet = Annotated[bool, _flag("--quiet", "Print errors only.", "-q")]
+Verbose = Annotated[bool, _flag("--verbose", "Print what was decided, and why.", "-v")]
+AsJson = Annotated[bool, _flag("--json", "Print JSON, one object per line.")]
+Overwrite = Annotated[bool, _flag("--overwrite", "Replace files that exist.")]
 Sigma = Annotated[
     float | None,
-    typer.Option(
-        metavar="LEVEL",
+    _option(
+        "LEVEL",
+        "Noise level in the image's units; by default estimated.",
         parser=any_number("--sigma"),
-        help="Noise level in the image's units; by default estimated.",
     ),
 ]
 Slice = Annotated[
     str,
-    typer.Option(
+    _option(
+        "N|T,Z",
+        "Which slice of a stack, from 0: 7, or 2,5 for one per axis; by default the middle.",
         "--slice",
-        metavar="N|T,Z",
-        help="Which slice of a stack, from 0: 7, or 2,5 for one per axis; by default the middle.",
     ),
 ]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        parser=whole_number("--workers", 1),
-        help="Number of threads; by default one per core.",
-    ),
-]
-Seed = Annotated[
-    int, typer.Option(metavar="N", parser=whole_number("--seed", 0), help="Random seed.")
-]
-OneFile = Annotated[Path, typer.Argument(metavar="IN", help="A picture.")]
-
-_OF_DEFAULT = "Options of the default method"
 
 
-def _option(metavar: str, about: str) -> Any:
+def _of_default(metavar: str, about: str) -> Any:
     """Declare an option of the default method; its record (``methods``) reads the words."""
-    choices = metavar.split("|")
+    choices = [word for word in metavar.split("|") if word.islower()]
 
     def complete(incomplete: str) -> list[str]:
-        return [word for word in choices if word.startswith(incomplete) and word.islower()]
+        return [word for word in choices if word.startswith(incomplete)]
 
-    return typer.Option(
-        metavar=metavar, help=about, rich_help_panel=_OF_DEFAULT, autocompletion=complete
-    )
+    panel = "Options of the default method"
+    return _option(metavar, about, rich_help_panel=panel, autocompletion=complete)
 
 
 Quality = Annotated[
-    str | None, _option("preview|fast|balanced|best", "How much time to spend; default balanced.")
+    str | None,
+    _of_default("preview|fast|balanced|best", "How much time to spend; default balanced."),
 ]
 NoiseKind = Annotated[
     str | None,
-    _option(
+    _of_default(
         "auto|gaussian|poisson-gaussian|correlated|rician|FILE.json",
         "What kind of noise, or a model of `symsmooth noise --save`.",
     ),
 ]
-Strength = Annotated[str | None, _option("NUMBER", "Multiplies the noise level, 0.01 to 100.")]
+Strength = Annotated[str | None, _of_default("NUMBER", "Multiplies the noise level, 0.01 to 100.")]
 ChromaStrength = Annotated[
-    str | None, _option("NUMBER", "Strength for colour, if not that for luminance.")
+    str | None, _of_default("NUMBER", "Strength for colour, if not that for luminance.")
 ]
 Grain = Annotated[
-    str | None, _option("NUMBER", "Share of the removed luminance noise that is put back, 0 to 1.")
+    str | None,
+    _of_default("NUMBER", "Share of the removed luminance noise that is put back, 0 to 1."),
 ]
 Tone = Annotated[
     str | None,
-    _option("auto|srgb|linear", "Whether shadows that noise has darkened are brightened again."),
+    _of_default(
+        "auto|srgb|linear", "Whether shadows that noise has darkened are brightened again."
+    ),
 ]
 Channels = Annotated[
-    str | None, _option("auto|together|apart", "Which channels are denoised together.")
+    str | None, _of_default("auto|together|apart", "Which channels are denoised together.")
 ]
 Specks = Annotated[
     str | None,
-    _option(
+    _of_default(
         "auto|keep|remove",
         "Whether single pixels that no noise explains (salt and pepper, hot pixels, cosmic rays) are "
         "replaced.",

@@ -6,7 +6,7 @@ import json
 import signal
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
@@ -171,12 +171,6 @@ def error_message(error: Exception, source: Path | None = None) -> str:
         text = f"{type(error).__name__}: {text}"
     named = source is None or text.startswith(str(source))
     return text if named else f"{source}: {text}"
-
-
-def echo_lines(lines: Iterable[str]) -> None:
-    """Print lines."""
-    for line in lines:
-        echo(line)
 
 
 def echo(text: str, *, err: bool = False) -> None:

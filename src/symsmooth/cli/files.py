@@ -28,7 +28,6 @@ from . import arguments as given
 from .arguments import parse_channel_axis, parse_job
 from .console import (
     echo,
-    echo_lines,
     error_message,
     handling_errors,
     print_error,
@@ -136,7 +135,8 @@ class _Printing:
     def result(self, source: Path, result: Outcome | list[str]) -> None:
         """Print lines, or what was done to a file and what is doubtful about it."""
         if isinstance(result, list):
-            echo_lines(result)
+            for line in result:
+                echo(line)
             return
         outcome = self.streams.renamed(result)
         for warning in () if self.quiet else outcome.warnings:
