@@ -186,14 +186,15 @@ def denoise_file(
     else:
         write_checked(target, made, job.note(first.words))
     report(1.0, "done")
+    lost = _bilevel_warning(bilevel)
     if first.words is not None:
         dtype = made[lead].pixels.dtype
-        first = first.warn(
-            rounding_warning(image.pixels, image.n_channels, dtype, first.removed, target)
-        )
-    first = first.warn(_bilevel_warning(bilevel))
-    note = _note(job, image)
-    return Outcome(file.path, target, image, pieces[lead].stack, job, first, len(images), note)
+        lost = [
+            *rounding_warning(image.pixels, image.n_channels, dtype, first.removed, target),
+            *lost,
+        ]
+    stack, note = pieces[lead].stack, _note(job, image)
+    return Outcome(file.path, target, image, stack, job, first.warn(lost), len(images), note)
 
 
 def _denoise_image(job: DenoiseJob, pieces: Pieces, progress: Progress | None) -> Denoised:

@@ -35,7 +35,7 @@ from .console import (
     progress_bar,
     said,
 )
-from .streams import Streams, opened_inputs, opened_streams
+from .streams import Streams, opened_streams
 
 
 def denoise(
@@ -138,7 +138,7 @@ class _Printing:
             for line in result:
                 echo(line)
             return
-        outcome = self.streams.renamed(result)
+        outcome = self.streams.renamed(result) if self.streams.hidden else result
         for warning in () if self.quiet else outcome.warnings:
             print_warning(f"{self.streams.shown(str(source))}: {said(warning)}")
         if self.as_json:
@@ -183,7 +183,7 @@ def noise(
             raise UsageError("--darks goes with --calibrate; give both or none")
         if time and calibrate:
             raise UsageError("frames for --calibrate are of one still scene; leave out --time")
-        with opened_inputs(inputs) as streams:
+        with opened_streams(inputs) as streams:
             printing = _Printing(as_json, streams=streams)
             joined = find_series(streams.names, tell=printing.notify) if time else []
             series = {paths[0].parent: paths for paths in joined}
