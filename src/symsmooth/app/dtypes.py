@@ -19,12 +19,6 @@ _FEW_COUNTS = 64  # the brightest 8-bit pixel of a picture of counts, not of a p
 _KEPT_WORDS = "only EXIF, XMP, ICC profile, resolution and the header of a FITS image are"
 
 
-def check_dtype(name: str) -> None:
-    """Refuse what is no dtype of an image; an empty name is the file's own."""
-    if name and name not in DTYPES:
-        raise UsageError(f"the dtype must be one of {', '.join(DTYPES)}, got {name!r}", "dtype")
-
-
 def working_dtype(own: np.dtype[Any], asked: str) -> np.dtype[Any]:
     """Return the dtype in which pixels are denoised: a float if another than their own is asked for."""
     return own if asked in ("", own.name) else np.result_type(own, np.float32)

@@ -11,7 +11,7 @@ from ..io.stacks import Third
 from ..methods import Method
 from ..noise import Noise, NoiseEstimator, resolve
 from ..noise.resolve import check_one_noise
-from .dtypes import check_dtype
+from .dtypes import DTYPES
 from .errors import UsageError
 from .noise_report import NoiseDescription
 
@@ -39,7 +39,10 @@ class DenoiseJob:
 
     def __post_init__(self) -> None:
 
-        check_dtype(self.dtype)
+        if self.dtype and self.dtype not in DTYPES:
+            raise UsageError(
+                f"the dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}", "dtype"
+            )
         if self.noise_region is not None and not self.method.takes_noise:
             raise UsageError(
                 f"{self.method.name} handles white noise only; give its level instead", "sigma"

@@ -202,6 +202,8 @@ def _denoise_image(job: DenoiseJob, pieces: Pieces, progress: Progress | None) -
     image = pieces.image
     if image.is_bilevel:
         return Denoised(image.pixels)
+    if not job.dtype:
+        return denoise_stack(job, pieces, progress)
     work = working_dtype(image.pixels.dtype, job.dtype)
     found = denoise_stack(job, pieces, progress, dtype=work)
     lost = dtype_warnings(image, job.dtype, found.pixels)
