@@ -190,25 +190,19 @@ def compare(job: CompareJob, progress: Progress | None = None) -> Page:
     facts = page_facts(describe(job.source, pixels, part), words.words, job.seed)
     if job.reference is not None:
         facts["Reference"] = job.reference.name
-    peak = peak_of(pixels if clean is None else clean)
+    peak = value_range(pixels if clean is None else clean) or 1.0
     unchanged = [
         made.label
         for (each, _), made in zip(trials, results, strict=True)
         if each.method.removes_noise
         and not each.method.takes_noise
-        and _is_same(made.image, pixels)
+        and np.array_equal(made.image, pixels, equal_nan=pixels.dtype.kind == "f")
     ]
     doubts = question_unchanged(unchanged, words.level)
     page = Comparison(
-        job.source.name,
-        pixels,
-        words.level,
-        peak,
-        results,
-        clean,
-        facts,
+        job.source.name, pixels, words.level, peak, results, clean, facts,
         doubts=list(map(str, doubts)),
-    )
+    )  # fmt: skip
     text = compare_page(page, part_of(progress, _DRAWING, 1.0, "page: "))
     report(1.0, "done")
     questions = [replace(each, message=f"{job.source}: {each.message}") for each in doubts]
@@ -219,24 +213,13 @@ def _trials(
     job: CompareJob, choice: MethodChoice, axis: int | None
 ) -> Iterator[tuple[MethodChoice, DenoiseJob]]:
     """Yield what is run of a method: on the picture, and with the frames around it if it knows of time."""
-    own = DenoiseJob(
-        choice.method, _with_noise(choice, job.noise), job.sigma, axis, job.workers, job.seed
-    )
+    options = dict(choice.options)
+    if job.noise is not None and choice.method.takes_noise:
+        options.setdefault("noise", job.noise)
+    own = DenoiseJob(choice.method, options, job.sigma, axis, job.workers, job.seed)
     if job.series and own.knows_time:
         yield replace(choice, label=f"{choice.label}, series"), replace(own, third="time")
     yield choice, own
-
-
-def _with_noise(choice: MethodChoice, noise: Noise | None) -> Mapping[str, object]:
-    """Return the options of a method, with the noise that all are given, if it knows of such."""
-    if noise is None or not choice.method.takes_noise or "noise" in choice.options:
-        return choice.options
-    return {**choice.options, "noise": noise}
-
-
-def _is_same(image: Any, pixels: Any) -> bool:
-    """Whether nothing was changed; missing pixels are none."""
-    return np.array_equal(image, pixels, equal_nan=pixels.dtype.kind == "f")
 
 
 def question_unchanged(labels: Sequence[str], level: float) -> list[JobWarning]:
@@ -244,10 +227,8 @@ def question_unchanged(labels: Sequence[str], level: float) -> list[JobWarning]:
     if not labels or not level:
         return []
     names = " and ".join(filter(None, [", ".join(labels[:-1]), labels[-1]]))
-    know = "knows white noise only, found none and" if len(labels) == 1 else (
-        "know white noise only, found none and"
-    )  # fmt: skip
-    text = f"{names} {know} changed nothing; {{level}}"
+    know = "knows" if len(labels) == 1 else "know"
+    text = f"{names} {know} white noise only, found none and changed nothing; {{level}}"
     return [JobWarning("unchanged", text, f"{level:.3g}")]
 
 
@@ -305,8 +286,3 @@ def question_sigma(source: Path, pixels: Any, sigma: float | None) -> list[str]:
     """Return a question about a given level that seems to be in other units."""
     question = None if sigma is None else units_hint(pixels, sigma)
     return [f"{source}: {question}"] if question else []
-
-
-def peak_of(pixels: Any) -> float:
-    """Return how far apart pixels can be."""
-    return value_range(pixels) or 1.0

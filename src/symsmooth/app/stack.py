@@ -112,6 +112,15 @@ class Pieces:
                     seen = pieces[number]
         return pieces[middle] if seen is None else seen
 
+    def estimator(
+        self, job: DenoiseJob, *, whole: bool = False, opened: Picture | None = None
+    ) -> NoiseEstimator:
+        """Return what measures its noise, as :func:`noise_estimator` does."""
+        asked = job.channels, job.specks
+        return noise_estimator(
+            self.image, self.stack, self.n_colours, *asked, whole=whole, opened=opened
+        )
+
     @property
     def channel_axis_of_frames(self) -> int | None:
         """The axis of the channels in a frame of a series."""
@@ -234,21 +243,16 @@ def find_noise(job: DenoiseJob, pieces: Pieces, plane: Index | None = None) -> N
 def _found_noise(
     job: DenoiseJob, pieces: Pieces, plane: Index | None = None, opened: Picture | None = None
 ) -> tuple[Noise | None, NoiseEstimator]:
-    image, stack = pieces.image, pieces.stack
-    estimator = noise_estimator(
-        image, stack, pieces.n_colours, job.channels, job.specks, opened=opened
-    )
-    ground = estimator
+    stack = pieces.stack
+    ground = estimator = pieces.estimator(job, opened=opened)
     if job.noise_region is not None:
         from ..io.stacks import cut
 
-        only = stack
         if plane is not None or stack.third:
-            flat = replace(pieces, stack=cut(image, "none"))
-            only = replace(flat.stack, pieces=[flat.middle if plane is None else plane])
-        ground = noise_estimator(
-            image, only, pieces.n_colours, job.channels, job.specks, whole=True
-        )
+            flat = replace(pieces, stack=cut(pieces.image, "none"))
+            middle = flat.middle if plane is None else plane
+            pieces = replace(flat, stack=replace(flat.stack, pieces=[middle]))
+        ground = pieces.estimator(job, whole=True)
     return job.find_noise(ground), estimator
 
 
@@ -305,9 +309,7 @@ def denoise_stack(
     if len(stack) == 1 and work == image.pixels.dtype:
         opened = _open_once(job, middle, stack)
     if noise is not None:
-        estimator = noise_estimator(
-            image, stack, pieces.n_colours, job.channels, job.specks, opened=opened
-        )
+        estimator = pieces.estimator(job, opened=opened)
     else:
         noise, estimator = _found_noise(job, pieces, opened=opened)
     span = value_range(image.pixels if isinstance(image.pixels, np.ndarray) else middle)
