@@ -11,7 +11,7 @@ import typer
 from ..app.blend import BlendJob, blend_files
 from ..app.errors import UsageError
 from .arguments import AsJson, Overwrite, Quiet, any_number
-from .console import echo, error_message, handling_errors, print_error
+from .console import echo, handling_errors
 
 Strength = Annotated[
     float,
@@ -42,18 +42,13 @@ def blend(
     overwrite: Overwrite = False,
 ) -> None:
     """Blend a denoised picture with the noisy one: less strength, at once, without denoising again."""
-    with handling_errors(as_json):
+    with handling_errors(as_json, noisy):
         job = BlendJob(noisy, denoised, out, strength, colour_strength)
         if out.exists() and not overwrite:
             is_input = any(path.exists() and out.samefile(path) for path in (noisy, denoised))
             what = "is one of the inputs" if is_input else "exists"
             raise UsageError(f"{out} {what}; give another -o, or --overwrite to replace it")
-        try:
-            blend_files(job)
-        except UsageError:
-            raise
-        except Exception as error:
-            raise typer.Exit(print_error(error_message(error), 1, as_json, noisy)) from error
+        blend_files(job)
     if as_json:
         facts = {"input": str(noisy), "denoised": str(denoised), "output": str(out)}
         strengths = {"strength": strength, "colour_strength": colour_strength}

@@ -70,8 +70,11 @@ def said(message: str | JobWarning) -> str:
 
 
 @contextmanager
-def handling_errors(as_json: bool = False) -> Iterator[None]:
-    """End with 2 on wrong usage, with 130 on Ctrl-C (128 + number for other signals), in our own words."""
+def handling_errors(as_json: bool = False, source: Path | None = None) -> Iterator[None]:
+    """End in our own words: with 2 on wrong usage, with 1 on other errors, with 130 on Ctrl-C.
+
+    Other signals end with 128 and their number.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnitsWarning)
@@ -80,6 +83,10 @@ def handling_errors(as_json: bool = False) -> Iterator[None]:
         raise typer.Exit(print_error(with_flags(error), 2, as_json)) from error
     except KeyboardInterrupt as error:
         raise typer.Exit(print_stopped(error)) from error
+    except (BrokenPipeError, typer.Exit, typer.Abort):
+        raise
+    except Exception as error:
+        raise typer.Exit(print_error(error_message(error), 1, as_json, source)) from error
 
 
 class ProgressBar:

@@ -19,9 +19,7 @@ from . import arguments as given
 from .arguments import check_sigma, parse_channel_axis, parse_methods, parse_noise_file, parse_slice
 from .console import (
     echo,
-    error_message,
     handling_errors,
-    print_error,
     print_warning,
     progress_bar,
     said,
@@ -41,11 +39,8 @@ def demo(
         present = [name for name in FILES if (out / name).exists()]
         if present and not overwrite and out != DEMO_FOLDER:
             raise UsageError(f"{out / present[0]} exists; give --overwrite or another -o")
-        try:
-            with progress_bar("demo", sys.stderr.isatty()) as bar:
-                panels = run_demo(out, bar)
-        except Exception as error:
-            raise typer.Exit(print_error(error_message(error), 1)) from error
+        with progress_bar("demo", sys.stderr.isatty()) as bar:
+            panels = run_demo(out, bar)
         for panel in panels:
             time_taken = "" if panel.seconds is None else f"{panel.seconds:6.1f} s"
             echo(f"{panel.label:<14}{panel.psnr:6.2f} dB {time_taken}")
@@ -100,10 +95,5 @@ def writing_a_page(out: Path, sigma: float | None, overwrite: bool) -> Iterator[
     with handling_errors():
         check_sigma(sigma)
         check_target(out, overwrite)
-        try:
-            yield
-        except UsageError:
-            raise
-        except (ValueError, TypeError, OSError, MemoryError) as error:
-            raise typer.Exit(print_error(error_message(error), 1)) from error
+        yield
         echo(f"the page is {out}, {out.stat().st_size / 1e6:.1f} MB")

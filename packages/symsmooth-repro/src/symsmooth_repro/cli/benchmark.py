@@ -10,7 +10,7 @@ import typer
 
 from symsmooth.app.errors import UsageError
 from symsmooth.cli.arguments import Workers, parse_methods, whole_number
-from symsmooth.cli.console import echo, error_message, handling_errors, print_error, print_warning
+from symsmooth.cli.console import echo, handling_errors, print_error, print_warning
 
 from .reproduce import following
 
@@ -102,8 +102,6 @@ def benchmark(
                 err=True,
             )
             raise
-        except (ValueError, OSError) as error:
-            raise typer.Exit(print_error(error_message(error), 1)) from error
         _report(found, bool(sigmas or poisson or cameras))
 
 
