@@ -3,7 +3,7 @@
 #   docker run --rm -p 127.0.0.1:7860:7860 symsmooth
 # The page answers to numbers of addresses and localhost.  Behind a proxy give the name that people type:
 #   docker run --rm -p 127.0.0.1:7860:7860 symsmooth serve --host 0.0.0.0 --no-browser --name images.example.org
-# With symsmooth-repro (reproduce, benchmark) beside it: docker build -t symsmooth-repro --target repro .
+# With symsmooth-repro (reproduce, benchmark, explain) beside it: docker build -t symsmooth-repro --target repro .
 # napari-symsmooth needs a screen and is in no image.
 
 FROM python:3.13-slim-bookworm AS build

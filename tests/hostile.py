@@ -330,7 +330,7 @@ def _is_raw(source: Path) -> bool:
 def _denoise(source: Path, target: Path, way: str, told: list[str]) -> None:
     """Do what the command does to a small file, or, box by box, to a large one."""
     from symsmooth.app import large
-    from symsmooth.app.jobs import DenoiseJob
+    from symsmooth.app.job import DenoiseJob
     from symsmooth.app.run import FileJob, run
     from symsmooth.methods import HIDDEN_METHODS, METHODS
 

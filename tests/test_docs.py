@@ -25,7 +25,7 @@ import symsmooth.io
 import symsmooth.noise
 from symsmooth import METHODS
 from symsmooth.cli import main
-from symsmooth.cli.options import parse_options, split_arguments
+from symsmooth.cli.arguments import parse_job
 from symsmooth.mixture import em
 
 from . import documents
@@ -147,8 +147,7 @@ def parse(name: str, words: list[str]) -> None:
     """Check a command's options without running it."""
     context = documents.commands()[name].make_context(name, list(words))
     if name == "denoise":
-        method = context.params["method"] or "denoise"
-        parse_options(METHODS[method], split_arguments(context.params["inputs"])[1])
+        parse_job(context.params)
 
 
 def check_pip(words: list[str], _: object) -> None:
@@ -201,8 +200,7 @@ def test_commands_and_names_in_the_text_exist(page) -> None:
         name, *words = shlex.split(line)
         assert name in commands, f"there is no command {name}"
         known = {flag for option in commands[name].params for flag in option.opts}
-        own = {option.flag for each in METHODS.values() for option in each.options.values()}
-        assert {word for word in words if word.startswith("--")} <= known | own, line
+        assert {word for word in words if word.startswith("--")} <= known, line
     for name in re.findall(r"`(denoise_\w+|fit_\w+|estimate_\w+)\b[^`]*`", text):
         assert name in known_names, name
 
@@ -272,7 +270,7 @@ def test_the_command_line_reference_has_every_option(monkeypatch) -> None:
             ), option.opts
     listed = command_line.methods()
     for method in METHODS.values():
-        assert all(f"`{option.flag}`" in listed for option in method.options.values())
+        assert all(f"`{option.key}`" in listed for option in method.options.values())
 
 
 def test_the_reference_has_all_that_is_public() -> None:

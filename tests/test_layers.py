@@ -168,6 +168,6 @@ def strings_of(path: Path) -> list[str]:
     ids=short,
 )
 def test_messages_below_the_command_line_name_things_not_flags(path: Path) -> None:
-    """The page and napari say them too; the command line adds its flags (cli.flags)."""
+    """The page and napari say them too; the command line adds its flags (cli.console)."""
     flags = [text for text in strings_of(path) if re.search(r"(^|\W)--[a-z]", text)]
     assert flags == []

@@ -34,9 +34,9 @@ def test_a_record_says_what_its_function_says() -> None:
 def test_options_read_words_and_say_what_they_expect() -> None:
     options = Method("blur", blur).options
     assert (options["width"].parse("3"), options["width"].parse("none")) == (3, None)
-    with pytest.raises(ValueError, match="--width must be a whole number or none, got 'wide'"):
+    with pytest.raises(ValueError, match="width must be a whole number or none, got 'wide'"):
         options["width"].parse("wide")
-    with pytest.raises(ValueError, match="--kind must be one of box, tent, got 'gauss'"):
+    with pytest.raises(ValueError, match="kind must be one of box, tent, got 'gauss'"):
         options["kind"].parse("gauss")
 
 
@@ -44,7 +44,7 @@ def test_what_cannot_be_written_as_a_word_is_not_offered() -> None:
     noise = symsmooth.METHODS["denoise"].options["noise"]
     assert noise.choices == ("auto", "gaussian", "poisson-gaussian", "correlated", "rician")
     assert noise.expects == "one of auto, gaussian, poisson-gaussian, correlated, rician"
-    with pytest.raises(ValueError, match=r"--noise must be one of auto, .*, got 'grainy'"):
+    with pytest.raises(ValueError, match=r"noise must be one of auto, .*, got 'grainy'"):
         noise.parse("grainy")
 
 

@@ -34,6 +34,12 @@ def test_importing_loads_neither_numpy_nor_scipy() -> None:
     assert run("import symsmooth" + loaded("scipy", "numpy", "symsmooth._native")) == "[]"
 
 
+def test_help_completion_and_the_server_start_without_numpy() -> None:
+    light = ("errors", "job_warnings", "noise_report", "stages", "batch")
+    code = f"from symsmooth.app import {', '.join(light)}; import symsmooth.cli"
+    assert run(code + loaded("scipy", "numpy", "symsmooth.io", "symsmooth.cli.files")) == "[]"
+
+
 def test_nothing_is_compiled_at_run_time() -> None:
     """No compiler is imported, none is asked for, and none of the package's requirements is one."""
     assert run(DENOISE + loaded("numba", "llvmlite", "cffi", "torch", "distutils")) == "[]"

@@ -41,7 +41,7 @@ def _placeholder(argument: Any) -> str:
 def _method(name: str) -> str:
     method = METHODS[name]
     rows = [
-        (option.flag, option.expects, "none" if option.default is None else str(option.default))
+        (option.key, option.expects, "none" if option.default is None else str(option.default))
         for option in method.options.values()
     ]
     lines = [f"### {name} (method)", "", _escape(method.summary), ""]

@@ -47,9 +47,9 @@ class Option:
     help: str = ""  # the first sentence about it in the documentation of its method
 
     @property
-    def flag(self) -> str:
-        """Its name on the command line: --n-clusters."""
-        return "--" + self.name.replace("_", "-")
+    def key(self) -> str:
+        """Its name on the command line: n-clusters."""
+        return self.name.replace("_", "-")
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ class Option:
                 return _parse_as(kind, text)
             except ValueError:
                 continue
-        raise ValueError(f"{self.flag} must be {self.expects}, got {text!r}")
+        raise ValueError(f"{self.key} must be {self.expects}, got {text!r}")
 
     @property
     def _readable(self) -> list[Any]:
@@ -199,11 +199,6 @@ class Method:
             if parameter.kind is parameter.KEYWORD_ONLY and name not in _SHARED
         }
 
-    @cached_property
-    def flags(self) -> Mapping[str, Option]:
-        """The same, by their names on the command line."""
-        return {option.flag: option for option in self.options.values()}
-
 
 def _first_sentence(doc: str, name: str) -> str:
     """Return the first sentence that a numpydoc text says about a parameter, on one line."""
@@ -310,40 +305,6 @@ def find_method(name: str) -> Method:
         if key in known:
             return known[key]
     raise ValueError(f"there is no method {name!r}; use one of {', '.join(METHODS)}")
-
-
-@dataclass(frozen=True)
-class OptionDescription:
-    """An option that some methods have, in words."""
-
-    name: str
-    choices: tuple[str, ...]
-    metavar: str  # the choices, or what kind of value it takes
-    help: str  # what it is, which methods have it, its default if that is one
-    of_default: bool  # whether the default method has it
-
-
-def describe_options() -> list[OptionDescription]:
-    """Return the options of all methods, each once, in the order of the methods."""
-    owners: dict[str, list[Method]] = {}
-    for method in METHODS.values():
-        for name in method.options:
-            owners.setdefault(name, []).append(method)
-    return [_describe(name, having) for name, having in owners.items()]
-
-
-def _describe(name: str, owners: list[Method]) -> OptionDescription:
-    having = [method.options[name] for method in owners]
-    first, kinds = having[0], set(having[0].kinds)
-    kind = "NUMBER" if kinds & {int, float} else "true|false" if bool in kinds else "WORD"
-    defaults = {"none" if option.default is None else str(option.default) for option in having}
-    default = f"; default {defaults.pop()}" if len(defaults) == 1 else ""
-    about = next((option.help for option in having if option.help), "")
-    listed = ", ".join(method.name for method in owners)
-    return OptionDescription(
-        name, first.choices, "|".join(first.choices) or kind, f"{about} ({listed}{default})".strip(),
-        any(method.name == DEFAULT for method in owners),
-    )  # fmt: skip
 
 
 def method_of(function: Callable[..., Any]) -> Method:

@@ -8,14 +8,14 @@ import pytest
 
 from napari_symsmooth import run as napari_run
 from symsmooth.app.job_warnings import PLAIN, JobWarning, Remedy
-from symsmooth.cli import flags
+from symsmooth.cli import console
 from symsmooth.web import bridge
 
 REMEDIES = get_args(Remedy)
 
 
 def test_every_surface_has_words_for_the_remedies_it_can_meet() -> None:
-    assert set(PLAIN) == set(flags.REMEDIES) == set(bridge._REMEDIES) == set(REMEDIES)
+    assert set(PLAIN) == set(console.REMEDIES) == set(bridge._REMEDIES) == set(REMEDIES)
     assert set(napari_run._REMEDIES) == set(REMEDIES) - {"floats", "series", "resume"}  # no files
 
 
@@ -35,4 +35,4 @@ def test_words_of_users_are_left_alone() -> None:
     """A name with braces, or with an option of the command line in it, is no remedy."""
     warning = JobWarning("unchanged", "{value} {0} --noise correlated {x}: {coarse}", "3")
     assert warning.remedies == ("coarse",)
-    assert flags.said(warning) == "{value} {0} --noise correlated {x}: --noise correlated"
+    assert console.said(warning) == "{value} {0} --noise correlated {x}: --noise correlated"

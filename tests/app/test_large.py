@@ -18,8 +18,9 @@ import pytest
 import tifffile
 
 import symsmooth
-from symsmooth.app import cluster, jobs, large
+from symsmooth.app import cluster, large
 from symsmooth.app.errors import UsageError
+from symsmooth.app.job import DenoiseJob
 from symsmooth.core import blocks
 from symsmooth.io import read_image
 from symsmooth.io.formats import open_file
@@ -37,7 +38,7 @@ SMALL = (
     "from symsmooth.core import blocks; blocks.BLOCK_PIXELS = 256**2;"
     "from symsmooth.app import cluster, large; large._LARGE = 1000; cluster._PATIENCE = 5;"
 )
-NLM = ("--method", "nlm", "--window", "9")
+NLM = ("--method", "nlm:window=9")
 posix = pytest.mark.skipif(os.name != "posix", reason="signals")
 
 
@@ -119,7 +120,7 @@ def denoise_here(
     monkeypatch.setattr(blocks, "BLOCK_PIXELS", 256**2)
     stages = [] if stages is None else stages
     own = {"window": 9} if method == "nlm" else {}
-    job = jobs.DenoiseJob(find_method(method), own, 20.0, "auto", 1, 0, **options)
+    job = DenoiseJob(find_method(method), own, 20.0, "auto", 1, 0, **options)
     how = large.BoxOptions(resume, scheduler, stages.append)
     with open_source(source) as opened:
         large.denoise_boxes(opened, target, job, lambda _, what: stages.append(what), how)
@@ -154,7 +155,7 @@ def test_pages_larger_than_a_block_are_cut(tmp_path, monkeypatch) -> None:
     tifffile.imwrite(tmp_path / "in.tif", volume, metadata={"axes": "ZYX"}, rowsperstrip=80)
     monkeypatch.setattr(blocks, "BLOCK_PIXELS", 40**3)
     stages: list[str] = []
-    job = jobs.DenoiseJob(find_method("nlm"), {"window": 3}, 200.0, "auto", 1, 0, third="volume")
+    job = DenoiseJob(find_method("nlm"), {"window": 3}, 200.0, "auto", 1, 0, third="volume")
     how = large.BoxOptions(False, "", stages.append)
     with open_source(tmp_path / "in.tif") as opened:
         large.denoise_boxes(

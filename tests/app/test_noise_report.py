@@ -17,10 +17,12 @@ from typer.testing import CliRunner
 
 import symsmooth
 from symsmooth import cli
-from symsmooth.app import jobs, noise_report
+from symsmooth.app import job, noise_report
 from symsmooth.app.errors import UsageError
 from symsmooth.io import read_image, write_image
 from symsmooth.noise import Correlated, Heteroscedastic, PoissonGaussian, White
+from symsmooth.noise.resolve import NAMES
+from symsmooth.web import catalogue
 
 from ..fakes import use_methods
 
@@ -218,7 +220,7 @@ def test_sigma_and_another_noise_are_refused_everywhere_with_the_same_words(run:
     with pytest.raises(
         UsageError, match="sigma says"
     ):  # what the web page and large files go through
-        jobs.DenoiseJob(symsmooth.METHODS["denoise"], {"noise": "correlated"}, 5.0, "auto", 1, 0)
+        job.DenoiseJob(symsmooth.METHODS["denoise"], {"noise": "correlated"}, 5.0, "auto", 1, 0)
     accepted = run("denoise", "w.png", "-o", "o.png", *PREVIEW, "--sigma", 5, "--noise", "gaussian")
     assert accepted.exit_code == 0
 
@@ -393,3 +395,17 @@ def test_grey_that_was_saved_as_rgb_is_said(run: Run) -> None:
     assert "grey, saved as RGB" in told.stdout
     fields = json.loads(run("denoise", "g.png", "-o", "p.png", *PREVIEW, "--json").stdout)
     assert fields["channels"] == "grey, saved as RGB"
+
+
+# --- the kinds of noise: one list for everybody --------------------------------------------------
+
+
+def test_the_list_is_what_methods_know() -> None:
+    assert tuple(kind.name for kind in noise_report.NOISE_KINDS) == NAMES
+    assert len({kind.word for kind in noise_report.NOISE_KINDS}) == len(NAMES)
+    assert all(kind.about.endswith(".") for kind in noise_report.NOISE_KINDS)
+
+
+def test_the_page_offers_all_of_it_a_box_and_a_file() -> None:
+    assert tuple(catalogue.NOISE_NAMES.values()) == NAMES
+    assert [*catalogue.NOISES] == [*catalogue.NOISE_NAMES, "box", "file"]

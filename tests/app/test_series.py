@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 from symsmooth import cli
 from symsmooth.app.errors import UsageError
-from symsmooth.app.frame_numbers import frames_around, frames_looked_at
 from symsmooth.app.frames import FrameRun
-from symsmooth.app.jobs import DenoiseJob
+from symsmooth.app.job import DenoiseJob
 from symsmooth.app.series import find_series
+from symsmooth.app.stack import frames_around, frames_looked_at
 from symsmooth.core.metrics import psnr
 from symsmooth.io import read_image, write_image
 from symsmooth.methods import METHODS

@@ -20,7 +20,7 @@ import symsmooth
 from symsmooth import cli
 from symsmooth.app import demo
 from symsmooth.app.errors import UsageError
-from symsmooth.cli.options import parse_options, split_arguments
+from symsmooth.cli.arguments import parse_options
 from symsmooth.core.metrics import psnr
 from symsmooth.io import read_image, write_image
 from symsmooth.methods import Method
@@ -119,7 +119,7 @@ def test_denoise_writes_the_result_and_says_so_on_one_line(run: Run, picture: Pa
 
 
 def test_json_is_one_object_a_file(run: Run, picture: Path) -> None:
-    own = ("--method", "gsf", "--n-clusters", 5)
+    own = ("--method", "gsf:n-clusters=5")
     result = run("denoise", picture, "-o", "o.png", "--sigma", 3, *own, "--json")
     report = json.loads(result.stdout)
     seconds = report.pop("seconds")
@@ -148,10 +148,10 @@ def test_what_a_fit_chose_is_told(run: Run, picture: Path) -> None:
     assert "n_clusters 17, fidelity 0.5" in result.stdout
 
 
-def test_options_reach_the_method_wherever_they_stand(run: Run, picture: Path) -> None:
+def test_options_reach_the_method(run: Run, picture: Path) -> None:
     result = run(
-        *("denoise", "--shift", 4, picture, "--scale=-0.5", "-o", "o.png", "--kind", "x"),
-        *("--method", "shift", "--seed", 7, "--sigma", 2),
+        *("denoise", "--method", "shift:shift=4:scale=-0.5:kind=x", picture, "-o", "o.png"),
+        *("--seed", 7, "--sigma", 2),
     )
     assert result.exit_code == 0
     assert vars(CALLS[0]) == {
@@ -306,11 +306,13 @@ def test_ctrl_c_in_the_write_leaves_the_old_file(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--foo", "3"], "method shift has no option --foo; it has --shift, --scale, --kind"),
-        (["--shift", "x"], "--shift must be a whole number, got 'x'"),
-        (["--shift", "none"], "--shift must be a whole number, got 'none'"),
-        (["--scale", "x"], "--scale must be a number or none, got 'x'"),
-        (["--shift", "1", "--shift", "2"], "--shift is given twice"),
+        (["--method", "shift:foo=3"], "method shift has no option foo; it has shift, scale, kind"),
+        (["--method", "shift:shift=x"], "shift must be a whole number, got 'x'"),
+        (["--method", "shift:shift=none"], "shift must be a whole number, got 'none'"),
+        (["--method", "shift:scale=x"], "scale must be a number or none, got 'x'"),
+        (["--method", "shift:shift=1:shift=2"], "shift is given twice"),
+        (["--method", "shift:fast"], "method shift has no quality, got shift:fast; use shift"),
+        (["--quality", "fast"], "method shift has no option quality; it has shift, scale, kind"),
         (["--sigma", "-1"], "--sigma must be a number of 0 or more"),
         (["--sigma", "nan"], "--sigma must be a number of 0 or more"),
         (["--channel-axis", "x"], "--channel-axis must be a number, none or auto"),
@@ -331,7 +333,7 @@ def test_wrong_usage_is_one_line_and_exits_with_2(
 
 
 def test_no_input_is_wrong_usage(run: Run) -> None:
-    result = run("denoise", "--shift", "3", "-o", "o.png", "--method", "shift")
+    result = run("denoise", "-o", "o.png", "--method", "shift")
     assert result.exit_code == 2
     assert "Missing argument" in result.stderr
 
@@ -381,7 +383,7 @@ def test_main_turns_the_unexpected_into_one_line(
 
 def test_only_a_methods_own_options_are_options() -> None:
     options = Method("shift", fake_shift).options
-    assert [option.flag for option in options.values()] == ["--shift", "--scale", "--kind"]
+    assert [option.key for option in options.values()] == ["shift", "scale", "kind"]
     assert options["shift"].default == 1
 
 
@@ -399,29 +401,21 @@ def test_values_are_read_by_annotation() -> None:
         untold=None,  # type: ignore[no-untyped-def]
     ) -> None: ...
 
-    given = {"--whole": "3", "--maybe": "None", "--real": "1e-3", "--flag": "yes", "--word": "none"}
-    given |= {"--choice": "best", "--mixed": "two", "--untold": "x"}
+    given = {"whole": "3", "maybe": "None", "real": "1e-3", "flag": "yes", "word": "none"}
+    given |= {"choice": "best", "mixed": "two", "untold": "x"}
     parsed = parse_options(Method("m", method), given)
     expected = {"whole": 3, "maybe": None, "real": 1e-3, "flag": True, "word": "none"}
     assert parsed == expected | {"choice": "best", "mixed": "two", "untold": "x"}
     assert isinstance(parsed["whole"], int)
-    for flag, text in (("--choice", "worst"), ("--flag", "perhaps"), ("--whole", "1.5")):
-        with pytest.raises(UsageError, match=f"{flag} must be .*got '{text}'"):
-            parse_options(Method("m", method), {flag: text})
-
-
-def test_arguments_are_parted_from_options() -> None:
-    inputs, given = split_arguments(["a.png", "--h-s", "-3", "b.png", "--k=none", "c=d.png"])
-    assert inputs == ["a.png", "b.png", "c=d.png"]
-    assert given == {"--h-s": "-3", "--k": "none"}
+    for name, text in (("choice", "worst"), ("flag", "perhaps"), ("whole", "1.5")):
+        with pytest.raises(UsageError, match=f"{name} must be .*got '{text}'"):
+            parse_options(Method("m", method), {name: text})
 
 
 def test_every_option_of_every_real_method_can_be_given() -> None:
     for method in symsmooth.METHODS.values():
         for name, option in method.options.items():
-            assert parse_options(method, {option.flag: str(option.default)}) == {
-                name: option.default
-            }
+            assert parse_options(method, {name: str(option.default)}) == {name: option.default}
 
 
 # --- the other commands ------------------------------------------------------------------------
@@ -455,11 +449,11 @@ def test_methods_lists_names_summaries_and_options(run: Run) -> None:
     assert lines[0] == {
         "name": "shift",
         "summary": "Add a number to every pixel.",
-        "options": {"--shift": 1, "--scale": None, "--kind": "plain"},
+        "options": {"shift": 1, "scale": None, "kind": "plain"},
         "choices": {},
     }
     table = run("methods").stdout
-    for part in ("shift", "Add a number", "--scale none", "denoise (default)"):
+    for part in ("shift", "Add a number", "scale=none", "denoise (default)"):
         assert part in table
 
 
@@ -597,7 +591,7 @@ def test_what_nohup_ignores_stays_ignored(tmp_path: Path, barrier: Barrier) -> N
 @needs_pipes
 def test_only_the_first_signal_counts() -> None:
     """Another one, while things are put away, does not disturb that; afterwards all is as before."""
-    from symsmooth.app.ending import EndedBySignal, ending_on_signals
+    from symsmooth.app.errors import EndedBySignal, ending_on_signals
 
     was = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
     put_away = []

@@ -17,7 +17,7 @@ from symsmooth import cli
 from symsmooth.app import large
 from symsmooth.app.dtypes import rounded
 from symsmooth.app.errors import UsageError
-from symsmooth.cli.options import parse_methods
+from symsmooth.cli.arguments import parse_methods
 from symsmooth.io import write_image
 
 serve = importlib.import_module("symsmooth.cli.serve")  # the package has a function of that name

@@ -63,7 +63,8 @@ def test_help_has_no_types_of_python(command: tuple[str, ...]) -> None:
         ((*DENOISE, "--sigma", "much"), "--sigma must be a number, got 'much'"),
         ((*DENOISE, "--workers", "0"), "--workers must be a whole number of at least 1, got '0'"),
         ((*DENOISE, "--seed", "x"), "--seed must be a whole number of at least 0, got 'x'"),
-        ((*DENOISE, "--noise", "grainy"), "--noise must be one of auto, "),
+        ((*DENOISE, "--n-clusters", "3"), "No such option: --n-clusters"),
+        ((*DENOISE, "--noise", "grainy"), "noise must be one of auto, "),
         (("denoise", "a.png", "a.png", "-o", "b"), "for several files; end it with /: -o b/"),
         (
             ("explain", "a.png", "-o", "e.html", "--side", "5"),

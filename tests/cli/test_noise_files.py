@@ -213,7 +213,7 @@ def test_what_cannot_be_is_refused_in_one_line_and_nothing_is_written(here: Path
         ),
         (
             ("denoise", "a.tif", *out, "--noise", "camera.json", "--method", "nlm"),
-            "nlm has no option --noise",
+            "nlm has no option noise",
         ),
         (
             ("noise", "a.tif", "--save", "camera.json"),

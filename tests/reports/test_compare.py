@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from symsmooth import cli
 from symsmooth.app.errors import UsageError
-from symsmooth.cli.options import parse_methods
+from symsmooth.cli.arguments import parse_methods
 from symsmooth.core.metrics import psnr
 from symsmooth.io import write_image
 from symsmooth.reports.compare import Comparison, Result, compare_page, radial_spectrum
@@ -65,10 +65,10 @@ def test_methods_with_qualities_and_options() -> None:
     [
         ("magic", "no method 'magic'"),
         ("nlm:fast", "no quality"),
-        ("denoise:quick", "--quality must be"),
+        ("denoise:quick", "quality must be"),
         ("gsf,gsf", "twice"),
         ("gsf,", "empty name"),
-        ("nlm:colour=1", "no option --colour"),
+        ("nlm:colour=1", "no option colour"),
     ],
 )
 def test_what_does_not_exist_is_refused(text: str, complaint: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from symsmooth.app.jobs import DenoiseJob
+from symsmooth.app.job import DenoiseJob
 from symsmooth.io import FileError, format_of
 from symsmooth.io.formats import FORMATS, is_raw_name, is_video_name
 from symsmooth.methods import DEFAULT, METHODS

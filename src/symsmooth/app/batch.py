@@ -1,23 +1,19 @@
-"""Many files: which, where to, what was done already, several at a time."""
+"""Many files: which, in which order, where to, what was done already.  Loads nothing at the top."""
 
 from __future__ import annotations
 
 import glob
 import os
-import threading
-from collections import deque
+import re
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
-from ..core.parallel import Progress
 from .errors import UsageError
 
-Result = TypeVar("Result")
-
 _BECOME_MKV = (".webm", ".avi", ".y4m")  # videos that are only read, or very large
+_DIGITS = re.compile(r"(\d+)")
 _MAX_LISTED = 6  # names in one line
 
 
@@ -184,63 +180,13 @@ def _inside(path: Path, folder: Path | None) -> bool:
     return folder is not None and folder.is_dir() and folder.resolve() in path.resolve().parents
 
 
-class Shares:
-    """The progress of several files as one fraction of all; they may be at work at the same time."""
+def natural_order(path: Path) -> tuple[Any, ...]:
+    """Return a key by which frame 2 comes before frame 10.
 
-    def __init__(self, sources: Sequence[Path], progress: Progress | None) -> None:
-        self._fractions = dict.fromkeys(sources, 0.0)
-        self._progress = progress
-        self._lock = threading.Lock()
-
-    def callback(self, source: Path) -> Progress | None:
-        """Return the progress callback of one file."""
-        if self._progress is None:
-            return None
-        return lambda fraction, what: self._report(source, fraction, f"{source.name}: {what}")
-
-    def end(self, source: Path) -> None:
-        """Count a file as done, whatever became of it."""
-        self._fractions[source] = 1.0
-
-    def _report(self, source: Path, fraction: float, what: str) -> None:
-        assert self._progress is not None
-        with self._lock:
-            self._fractions[source] = fraction
-            self._progress(sum(self._fractions.values()) / len(self._fractions), what)
-
-
-def in_order(
-    sources: Sequence[Path], work_on: Callable[[Path], Result], jobs: int, stop: threading.Event
-) -> Iterator[tuple[Path, Result | Exception]]:
-    """Yield what became of each file, in order; at most ``jobs`` of them are in memory at a time.
-
-    Ctrl-C sets ``stop``, which the work is expected to check.
+    Examples
+    --------
+    >>> [p.name for p in sorted(map(Path, ["f10.png", "f2.png", "F1.png"]), key=natural_order)]
+    ['F1.png', 'f2.png', 'f10.png']
     """
-    if jobs == 1 or len(sources) < 2:
-        for source in sources:
-            yield source, _outcome(work_on, source)
-        return
-    waiting: deque[tuple[Path, Future[Result | Exception]]] = deque()
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            for source in sources:
-                waiting.append((source, pool.submit(_outcome, work_on, source)))
-                if len(waiting) > jobs:
-                    first, future = waiting.popleft()
-                    yield first, future.result()
-            while waiting:
-                first, future = waiting.popleft()
-                yield first, future.result()
-        except BaseException:
-            stop.set()
-            for _, future in waiting:
-                future.cancel()
-            raise
-
-
-def _outcome(work_on: Callable[[Path], Result], source: Path) -> Result | Exception:
-    """Return a result, or the exception that came instead."""
-    try:
-        return work_on(source)
-    except Exception as error:
-        return error
+    parts = _DIGITS.split(path.name.lower())
+    return tuple(int(part) if i % 2 else part for i, part in enumerate(parts)), path.name

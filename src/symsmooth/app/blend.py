@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from .. import __version__
+from ..core.blend import blend
+from ..io import ImageFile
+from ..io.files import check_writable, copy_file, write_checked
+from ..io.formats import format_of
 from .errors import UsageError
 from .jobs import open_file
-
-if TYPE_CHECKING:
-    from ..io import ImageFile
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,6 @@ def blend_files(job: BlendJob) -> None:
     Where one of them is the result already and has the format that is asked for, it is copied byte for
     byte: a JPEG that is written again would not be the same.
     """
-    from .. import __version__
-    from ..core.blend import blend
-    from ..io.files import check_writable, copy_file, write_checked
-    from ..io.formats import format_of
-
     noisy, denoised = (_read(path) for path in (job.noisy, job.denoised))
     _check_alike(job, noisy, denoised)
     check_writable(job.target, noisy)

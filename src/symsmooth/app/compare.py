@@ -9,21 +9,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from .. import __version__
 from ..core.parallel import Progress, part_of
-from . import jobs
+from ..io import FileError, ImageFile, atomic_write
+from ..io.stacks import Stack, cut
+from ..methods import Method
+from ..noise import Noise, NoiseEstimator, resolve
+from ..noise.level import units_hint
 from .errors import UsageError
-from .frame_numbers import frames_around, frames_looked_at
+from .job import ChannelAxis, DenoiseJob
 from .job_warnings import JobWarning
+from .jobs import no_progress, open_file
 from .noise_report import describe as describe_model
 from .noise_report import value_range
-from .page import Page
-from .stack import noise_of_frames
+from .stack import apply, describe_noise, frames_around, frames_looked_at, noise_of_frames
 
 if TYPE_CHECKING:
-    from ..io import ImageFile
-    from ..io.stacks import Stack
-    from ..methods import Method
-    from ..noise import Noise, NoiseEstimator
     from ..reports.compare import Result
 
 DEFAULT_METHODS = ("denoise", "gsf", "bm3d", "nlm")  # compared if nothing is asked for
@@ -56,7 +59,7 @@ def check_target(out: Path, overwrite: bool) -> None:
 
 
 def open_picture(
-    path: Path, channel_axis: jobs.ChannelAxis, piece: Sequence[int] | None
+    path: Path, channel_axis: ChannelAxis, piece: Sequence[int] | None
 ) -> tuple[Any, str]:
     """Return one picture, channels last, and which part of the file it is."""
     frames, number, part = _open_frames(path, channel_axis, piece, False)
@@ -64,15 +67,10 @@ def open_picture(
 
 
 def _open_frames(
-    path: Path, channel_axis: jobs.ChannelAxis, piece: Sequence[int] | None, series: bool
+    path: Path, channel_axis: ChannelAxis, piece: Sequence[int] | None, series: bool
 ) -> tuple[list[Any], int, str]:
     """Return one picture, with the frames around it if that is asked for, its number, and which it is."""
-    import numpy as np
-
-    from ..io import FileError
-    from ..io.stacks import cut
-
-    image: ImageFile = jobs.open_file(path, channel_axis)[0]
+    image: ImageFile = open_file(path, channel_axis)[0]
     stack = cut(image, "none")
     number, part = _find_slice(path, image, stack, piece)
     index, time = list(stack.pieces[number]), image.axes.find("T")
@@ -103,8 +101,6 @@ def _find_slice(
     path: Path, image: ImageFile, stack: Stack, piece: Sequence[int] | None
 ) -> tuple[int, str]:
     """Return the number of a slice, the middle one if none is asked for, and its place in words."""
-    from ..io import FileError
-
     if len(stack) == 1 and piece is None:
         return 0, ""
     others = [
@@ -118,7 +114,7 @@ def _find_slice(
     elif len(piece) == 1:  # counted through all of them
         if not 0 <= piece[0] < len(stack):
             raise FileError(f"{path}: has no slice {piece[0]}; it has {len(stack)}, counted from 0")
-        at = _unravel(piece[0], sizes)
+        at = [int(i) for i in np.unravel_index(piece[0], sizes)]
     else:
         at = piece
     if len(at) != len(sizes) or not all(0 <= i < n for i, n in zip(at, sizes, strict=True)):
@@ -126,22 +122,11 @@ def _find_slice(
         raise FileError(
             f"{path}: has no slice {','.join(map(str, at))}; it has {has}, counted from 0"
         )
-    number = 0
-    for index, size in zip(at, sizes, strict=True):
-        number = number * size + index
+    number = int(np.ravel_multi_index(tuple(at), tuple(sizes))) if sizes else 0
     if len(sizes) < 2 or len(stack) == 1:
         return number, f", slice {number} of {len(stack)}, from 0" if len(stack) > 1 else ""
     places = [f"{name} {i} of {n}" for (name, n), i in zip(others, at, strict=True)]
     return number, f", slice {', '.join(places)}, from 0"
-
-
-def _unravel(number: int, sizes: Sequence[int]) -> list[int]:
-    """Return the place of a slice along each axis, the last one counted fastest."""
-    at = []
-    for size in reversed(sizes):
-        number, index = divmod(number, size)
-        at.append(index)
-    return at[::-1]
 
 
 def describe(path: Path, pixels: Any, part: str) -> str:
@@ -159,7 +144,7 @@ class CompareJob:
     choices: Sequence[MethodChoice]
     reference: Path | None = None  # the picture without noise
     sigma: float | None = None
-    channel_axis: jobs.ChannelAxis = "auto"
+    channel_axis: ChannelAxis = "auto"
     piece: Sequence[int] | None = None  # which slice of a stack: its number, or one for each axis
     workers: int | None = None
     seed: int = 0
@@ -167,12 +152,25 @@ class CompareJob:
     series: bool = False  # methods that know of time are run with the frames around the picture too
 
 
+@dataclass(frozen=True)
+class Page:
+    """A report in HTML, and what looks doubtful."""
+
+    text: str
+    warnings: Sequence[str | JobWarning] = ()
+
+    def save(self, out: Path) -> None:
+        """Write the page, and its folder if there is none; it appears whole or not at all."""
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(out) as handle:
+            handle.write(self.text.encode("utf-8"))
+
+
 def compare(job: CompareJob, progress: Progress | None = None) -> Page:
     """Run the methods and return the page."""
-    from ..noise import resolve
     from ..reports.compare import Comparison, compare_page
 
-    report = progress or jobs.no_progress
+    report = progress or no_progress
     report(0.0, "reading")
     frames, at, clean, part = _open_pictures(job)
     pixels = frames[at]
@@ -192,25 +190,19 @@ def compare(job: CompareJob, progress: Progress | None = None) -> Page:
     facts = page_facts(describe(job.source, pixels, part), words.words, job.seed)
     if job.reference is not None:
         facts["Reference"] = job.reference.name
-    peak = peak_of(pixels if clean is None else clean)
+    peak = value_range(pixels if clean is None else clean) or 1.0
     unchanged = [
         made.label
         for (each, _), made in zip(trials, results, strict=True)
         if each.method.removes_noise
         and not each.method.takes_noise
-        and _is_same(made.image, pixels)
+        and np.array_equal(made.image, pixels, equal_nan=pixels.dtype.kind == "f")
     ]
     doubts = question_unchanged(unchanged, words.level)
     page = Comparison(
-        job.source.name,
-        pixels,
-        words.level,
-        peak,
-        results,
-        clean,
-        facts,
+        job.source.name, pixels, words.level, peak, results, clean, facts,
         doubts=list(map(str, doubts)),
-    )
+    )  # fmt: skip
     text = compare_page(page, part_of(progress, _DRAWING, 1.0, "page: "))
     report(1.0, "done")
     questions = [replace(each, message=f"{job.source}: {each.message}") for each in doubts]
@@ -219,28 +211,15 @@ def compare(job: CompareJob, progress: Progress | None = None) -> Page:
 
 def _trials(
     job: CompareJob, choice: MethodChoice, axis: int | None
-) -> Iterator[tuple[MethodChoice, jobs.DenoiseJob]]:
+) -> Iterator[tuple[MethodChoice, DenoiseJob]]:
     """Yield what is run of a method: on the picture, and with the frames around it if it knows of time."""
-    own = jobs.DenoiseJob(
-        choice.method, _with_noise(choice, job.noise), job.sigma, axis, job.workers, job.seed
-    )
+    options = dict(choice.options)
+    if job.noise is not None and choice.method.takes_noise:
+        options.setdefault("noise", job.noise)
+    own = DenoiseJob(choice.method, options, job.sigma, axis, job.workers, job.seed)
     if job.series and own.knows_time:
         yield replace(choice, label=f"{choice.label}, series"), replace(own, third="time")
     yield choice, own
-
-
-def _with_noise(choice: MethodChoice, noise: Noise | None) -> Mapping[str, object]:
-    """Return the options of a method, with the noise that all are given, if it knows of such."""
-    if noise is None or not choice.method.takes_noise or "noise" in choice.options:
-        return choice.options
-    return {**choice.options, "noise": noise}
-
-
-def _is_same(image: Any, pixels: Any) -> bool:
-    """Whether nothing was changed; missing pixels are none."""
-    import numpy as np
-
-    return np.array_equal(image, pixels, equal_nan=pixels.dtype.kind == "f")
 
 
 def question_unchanged(labels: Sequence[str], level: float) -> list[JobWarning]:
@@ -248,17 +227,13 @@ def question_unchanged(labels: Sequence[str], level: float) -> list[JobWarning]:
     if not labels or not level:
         return []
     names = " and ".join(filter(None, [", ".join(labels[:-1]), labels[-1]]))
-    know = "knows white noise only, found none and" if len(labels) == 1 else (
-        "know white noise only, found none and"
-    )  # fmt: skip
-    text = f"{names} {know} changed nothing; {{level}}"
+    know = "knows" if len(labels) == 1 else "know"
+    text = f"{names} {know} white noise only, found none and changed nothing; {{level}}"
     return [JobWarning("unchanged", text, f"{level:.3g}")]
 
 
 def _open_pictures(job: CompareJob) -> tuple[list[Any], int, Any, str]:
     """Return frames, which of them is shown, what it is without noise, if known, and its place in words."""
-    from ..io import FileError
-
     frames, at, part = _open_frames(job.source, job.channel_axis, job.piece, job.series)
     if job.reference is None:
         return frames, at, None, part
@@ -272,8 +247,6 @@ def _open_pictures(job: CompareJob) -> tuple[list[Any], int, Any, str]:
 
 def page_facts(picture: str, noise: str, seed: int) -> dict[str, str]:
     """Return what a page says of how it was made."""
-    from .. import __version__
-
     return {
         "Picture": picture,
         "Noise": noise,
@@ -283,12 +256,10 @@ def page_facts(picture: str, noise: str, seed: int) -> dict[str, str]:
 
 
 def _run_choice(
-    choice: MethodChoice, job: jobs.DenoiseJob, frames: Sequence[Any], at: int,
+    choice: MethodChoice, job: DenoiseJob, frames: Sequence[Any], at: int,
     estimator: NoiseEstimator, progress: Progress | None,
 ) -> Result:  # fmt: skip
     """Run one method as `symsmooth denoise` does, and take its time: that of one frame of a series."""
-    import numpy as np
-
     from ..reports.compare import Result
 
     noise, axis = job.find_noise(estimator), job.channel_axis
@@ -298,27 +269,20 @@ def _run_choice(
     with suppress(ValueError):  # so that loading does not count
         y, x = (slice(_WARM_UP),) * 2
         small = pixels[:, y, x] if series else pixels[y, x]
-        jobs.apply(job, small, axis, noise, part_of(progress, 0.0, _WARM_UP_TIME), time_axis)
+        apply(job, small, axis, noise, part_of(progress, 0.0, _WARM_UP_TIME), time_axis)
     start = time.perf_counter()
     report = part_of(progress, _WARM_UP_TIME, 1.0)
-    image, learned = jobs.apply(job, pixels, axis, noise, report, time_axis)
+    done = apply(job, pixels, axis, noise, report, time_axis)
     seconds = (time.perf_counter() - start) / (len(frames) if series else 1)
-    pixels, image = frames[at], image[at] if series else image
+    pixels, image = frames[at], done.pixels[at] if series else done.pixels
     brief = ""
     if noise is not None:
-        brief = jobs.describe_noise(job, noise, pixels, value_range(pixels)).brief
+        brief = describe_noise(job, noise, pixels, value_range(pixels)).brief
     chosen = {name: value for name, value in choice.options.items() if name != "noise"}
-    return Result(choice.label, image, seconds, brief, {**chosen, **learned})
+    return Result(choice.label, image, seconds, brief, {**chosen, **done.learned})
 
 
 def question_sigma(source: Path, pixels: Any, sigma: float | None) -> list[str]:
     """Return a question about a given level that seems to be in other units."""
-    from ..noise.level import units_hint
-
     question = None if sigma is None else units_hint(pixels, sigma)
     return [f"{source}: {question}"] if question else []
-
-
-def peak_of(pixels: Any) -> float:
-    """Return how far apart pixels can be."""
-    return value_range(pixels) or 1.0

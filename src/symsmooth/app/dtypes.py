@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from ..io import ImageFile
+from ..io.formats import FORMATS, format_of
 from .errors import UsageError
 from .job_warnings import JobWarning
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from ..io import ImageFile
 
 DTYPES = ("uint8", "uint16", "uint32", "int8", "int16", "int32", "float16", "float32", "float64")
 _LOST = 0.1  # share of the noise reduction that rounding may throw away
@@ -20,23 +19,13 @@ _FEW_COUNTS = 64  # the brightest 8-bit pixel of a picture of counts, not of a p
 _KEPT_WORDS = "only EXIF, XMP, ICC profile, resolution and the header of a FITS image are"
 
 
-def check_dtype(name: str) -> None:
-    """Refuse what is no dtype of an image; an empty name is the file's own."""
-    if name and name not in DTYPES:
-        raise UsageError(f"the dtype must be one of {', '.join(DTYPES)}, got {name!r}", "dtype")
-
-
 def working_dtype(own: np.dtype[Any], asked: str) -> np.dtype[Any]:
     """Return the dtype in which pixels are denoised: a float if another than their own is asked for."""
-    import numpy as np
-
     return own if asked in ("", own.name) else np.result_type(own, np.float32)
 
 
 def written_like(image: ImageFile, asked: str) -> ImageFile:
     """Return what an image will be written as; pixels of another dtype are yet to come."""
-    import numpy as np
-
     if asked in ("", image.pixels.dtype.name):
         return image
     if image.alpha is not None:
@@ -47,10 +36,14 @@ def written_like(image: ImageFile, asked: str) -> ImageFile:
     return replace(image, pixels=pixels, format="", details=image.details.for_other_pixels())
 
 
+def written(image: ImageFile, asked: str, pixels: Any) -> ImageFile:
+    """Return an image with other pixels, as it is written."""
+    like = written_like(image, asked)
+    return replace(like, pixels=rounded(pixels, like.pixels.dtype))
+
+
 def rounded(pixels: Any, dtype: np.dtype[Any]) -> Any:
     """Return pixels in a dtype, held within its limits; integers are rounded, what is missing is 0."""
-    import numpy as np
-
     if pixels.dtype == dtype:
         return pixels
     if dtype.kind == "f":
@@ -62,21 +55,7 @@ def rounded(pixels: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def dtype_warnings(image: ImageFile, asked: str, pixels: Any) -> list[JobWarning]:
-    """Return what another dtype than the file's own costs.
-
-    Parameters
-    ----------
-    image : ImageFile
-        As it was read.
-    asked : str
-        The dtype.
-    pixels : ndarray
-        What is to be written, or a sample of it, before it is rounded.
-    """
-    import numpy as np
-
-    from ..io.formats import FORMATS
-
+    """Return what another dtype than the file's own costs; pixels, or a sample, are not rounded yet."""
     if asked in ("", image.pixels.dtype.name):
         return []
     warnings = []
@@ -100,21 +79,9 @@ def rounding_warning(
     """Say if rounding to integers throws away more than a tenth of the noise reduction.
 
     Only where somebody may want to measure: in a format for data, and with 8 bits for few counts in grey.
-    In a photograph nobody sees it.
-
-    Parameters
-    ----------
-    pixels : ndarray
-        Before they were denoised, or a sample of them.
-    n_channels : int
-    dtype : dtype
-        Of what is written.
-    removed : float
-        Root mean square of the change; if it is less than that of rounding, there is nothing to lose.
-    target : Path
+    In a photograph nobody sees it.  ``pixels`` are those before, or a sample; ``removed`` is the root mean
+    square of the change: where it is less than that of rounding, there is nothing to lose.
     """
-    from ..io.formats import FORMATS, format_of
-
     cost = 1 / 12  # variance of rounding to whole numbers
     if dtype.kind not in "ui" or not cost <= removed**2 < cost / _LOST:
         return []

@@ -75,7 +75,7 @@ class FrameRun(StackRun):
                 yield frame, frame
                 continue
             noise = self.noise_of(frame, channels)
-            yield frame, apply(self._job, frame, self._axis, noise, None)[0]
+            yield frame, apply(self._job, frame, self._axis, noise, None).pixels
 
     def _as_series(self, frames: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         """Denoise runs of frames that have the same channels, each as a series, as a stack's are."""

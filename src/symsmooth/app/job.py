@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from .dtypes import check_dtype
+from .. import __version__
+from ..io.stacks import Third
+from ..methods import Method
+from ..noise import Noise, NoiseEstimator, resolve
+from ..noise.resolve import check_one_noise
+from .dtypes import DTYPES
 from .errors import UsageError
-
-if TYPE_CHECKING:
-    from ..io.stacks import Third
-    from ..methods import Method
-    from ..noise import Noise, NoiseEstimator
+from .noise_report import NoiseDescription
 
 ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
 Region = tuple[int, int, int, int]  # x, y, width, height
@@ -37,9 +38,11 @@ class DenoiseJob:
     was_looked_at: bool = False  # a model of noise in the options was found in this very file
 
     def __post_init__(self) -> None:
-        from ..noise.resolve import check_one_noise
 
-        check_dtype(self.dtype)
+        if self.dtype and self.dtype not in DTYPES:
+            raise UsageError(
+                f"the dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}", "dtype"
+            )
         if self.noise_region is not None and not self.method.takes_noise:
             raise UsageError(
                 f"{self.method.name} handles white noise only; give its level instead", "sigma"
@@ -51,8 +54,6 @@ class DenoiseJob:
 
     def find_noise(self, image: NoiseEstimator) -> Noise | None:
         """Return the noise that is to be removed: what was said, or measured; None if none is."""
-        from ..noise import resolve
-
         if not self.method.removes_noise:
             return None
         asked: Any = self.options.get("noise", "auto")
@@ -62,7 +63,7 @@ class DenoiseJob:
         )
         if (
             self.has_model or self.dtype
-        ):  # units were checked, and dark slices of floats look like others
+        ):  # units were checked; dark slices of floats look like others
             found = replace(found, pixels=None)
         noise: Noise = found
         return noise
@@ -108,3 +109,8 @@ class DenoiseJob:
         """What the user chose, without the noise, which is described separately."""
         chosen = {name: value for name, value in self.options.items() if name != "noise"}
         return chosen | ({"dtype": self.dtype} if self.dtype else {})
+
+    def note(self, noise: NoiseDescription | None) -> str:
+        """Return what is noted in a file that was written."""
+        level = "" if noise is None else f", {noise.words}"
+        return f"symsmooth {__version__}: {self.method.name}{level}"

@@ -1,66 +1,85 @@
-"""One file: read, find its noise, denoise, write, and report."""
+"""One file: read, find its noise, denoise, write, and say what came of it."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.parallel import Progress, part_of
-from .bilevel import bilevel_warning, is_copy
-from .dtypes import (
-    dtype_warnings,
-    rounded,
-    rounding_warning,
-    working_dtype,
-    written_like,
-)
-from .frame_numbers import check_frame, frames_around
-from .job import ChannelAxis as ChannelAxis
-from .job import DenoiseJob as DenoiseJob
-from .job import Region as Region
+from ..io import FileError, ImageFile, formats
+from ..io.base import OpenFile
+from ..io.files import check_writable, copy_file, read_opened, write_checked
+from ..io.formats import format_of
+from ..io.palette import painted, unpainted
+from ..io.stacks import Stack, cut
+from ..noise.check import Check
+from .dtypes import dtype_warnings, rounding_warning, working_dtype, written, written_like
+from .job import ChannelAxis, DenoiseJob
 from .job_warnings import JobWarning
 from .noise_report import NoiseDescription
-from .stack import Denoised, Pieces, denoise_stack
-from .stack import apply as apply
-from .stack import describe_noise as describe_noise
-from .stack import noise_estimator as noise_estimator
-from .stages import plain_parameters, tone_decision
-
-if TYPE_CHECKING:
-    from ..io import ImageFile
-    from ..io.base import OpenFile
-    from ..io.stacks import Stack
-    from ..noise.check import Check
+from .stack import Denoised, Pieces, check_frame, denoise_stack, frames_around
 
 _READING, _WRITING = 0.01, 0.98  # fractions at which things begin, for the progress callback
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was done to one file."""
+    """What was done to one file, or to one series of files.
+
+    Attributes
+    ----------
+    source, target : Path
+    image : ImageFile
+        As it was read; the first one that has noise.
+    stack : Stack
+        How it was cut.
+    job : DenoiseJob
+    found : Denoised
+        Without its pixels: the noise, what the method chose, what is doubtful.
+    n_images : int
+        In the file.
+    note : JobWarning or None
+        What else could be done.
+    seconds : float
+    """
 
     source: Path
     target: Path
     image: ImageFile
     stack: Stack
-    n_images: int
     job: DenoiseJob
-    noise: NoiseDescription | None
-    parameters: Mapping[str, object]
-    warnings: Sequence[JobWarning]
-    seconds: float
-    check: Check | None = None  # of what was removed
-    channels: str = ""  # what was found out about them
-    note: JobWarning | None = None  # what else could be done
+    found: Denoised
+    n_images: int = 1
+    note: JobWarning | None = None
+    seconds: float = 0.0
+
+    @property
+    def noise(self) -> NoiseDescription | None:
+        """The noise in words."""
+        return self.found.words
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """What the user chose, and what the method did."""
+        return {**self.job.chosen, **self.found.learned}
+
+    @property
+    def warnings(self) -> Sequence[JobWarning]:
+        """What is doubtful."""
+        return self.found.warnings
+
+    @property
+    def check(self) -> Check | None:
+        """What a look at what was removed says."""
+        return self.found.check
 
     def as_line(self, verbose: bool = False) -> str:
         """Return a summary on one line."""
         facts = [describe_size(self.image, self.stack)]
-        if self.channels:
-            facts.append(self.channels)
+        if self.found.channels:
+            facts.append(self.found.channels)
         if self.n_images > 1:
             facts.append(f"the first of {self.n_images} images")
         facts.append(self.job.method.name)
@@ -68,18 +87,16 @@ class Outcome:
             facts.append(
                 f"{self.noise.words} [{self.noise.detail}]" if verbose else self.noise.words
             )
-        facts += plain_parameters(self.parameters)
+        facts += _plain_parameters(self.parameters)
         facts.append(f"{self.seconds:.1f} s")
         return f"{self.source}: {', '.join(facts)} -> {self.target}"
 
     def decisions(self) -> list[str]:
         """Return what was decided, and why: what the file is, its noise, how it was removed."""
         image, method = self.image, self.job.method
-        axis = (
-            "no channels"
-            if image.channel_axis is None
-            else f"channels on axis {image.channel_axis}"
-        )
+        axis = "no channels"
+        if image.channel_axis is not None:
+            axis = f"channels on axis {image.channel_axis}"
         lines = [f"file: {image.format}, axes {image.axes}, {axis}"]
         if self.noise is not None:
             why = self.noise.fields.get("reasons")
@@ -92,7 +109,10 @@ class Outcome:
         if self.check is not None:
             numbers = f"outlines {self.check.outlines:.2f}, noise left {self.check.left:.2f}"
             lines.append(f"check: {self.check} ({numbers})")
-        lines += tone_decision(self.parameters)
+        tone = self.found.learned.get("tone", 0.0)
+        if isinstance(tone, float) and tone > 0.0:
+            share = f"{100 * tone:.0f} % of that was put right"
+            lines.append(f"tone: noise darkens the shadows of pictures with a tone curve; {share}")
         threads = "all cores" if self.job.workers is None else f"{self.job.workers} threads"
         lines.append(f"method: {', '.join(filter(None, [method.name, chosen]))}")
         lines.append(f"run: seed {self.job.seed}, {threads}")
@@ -113,20 +133,33 @@ class Outcome:
             "warnings": list(map(str, self.warnings)),
             "warning_codes": [warning.code for warning in self.warnings],
             "check": None if self.check is None else vars(self.check),
-            "channels": self.channels or None,
+            "channels": self.found.channels or None,
         }
+
+
+def _plain_parameters(parameters: Mapping[str, object]) -> list[str]:
+    """Return what was chosen and found, each in a few words; how the tone was put right is no news.
+
+    Examples
+    --------
+    >>> _plain_parameters({"quality": "fast", "strength": 0.70001, "tone": 0.3861, "hot_pixels": 57})
+    ['quality fast', 'strength 0.7', '57 hot pixels replaced']
+    """
+    found = []
+    for name, value in parameters.items():
+        if name == "hot_pixels":
+            found.append(f"{value} hot pixel{'' if value == 1 else 's'} replaced")
+        elif name == "n_specks":
+            found.append(f"{value} specks replaced")
+        elif name != "tone":
+            found.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")
+    return found
 
 
 def denoise_file(
     file: OpenFile, target: Path, job: DenoiseJob, progress: Progress | None
 ) -> Outcome:
     """Read, make sure that the result can be written, denoise, write."""
-    from .. import __version__
-    from ..io.files import check_writable, copy_file, write_checked
-    from ..io.palette import painted, unpainted
-    from ..io.stacks import cut
-
-    start = time.perf_counter()
     report = progress or no_progress
     images = read_file(file, job.channel_axis)
     file.close()  # it may be what is written
@@ -134,44 +167,63 @@ def denoise_file(
         images = [unpainted(image) for image in images]
     if job.frame is not None:
         images = [_around_frame(image, job.frame) for image in images]
-    stacks = [cut(image, job.third) for image in images]
+    pieces = [Pieces(image, cut(image, job.third)) for image in images]
     target.parent.mkdir(parents=True, exist_ok=True)
-    likes = [written_like(image, job.dtype) for image in images]
-    check_writable(target, [_only_frame(like) for like in likes])
+    check_writable(target, [_only_frame(written_like(image, job.dtype)) for image in images])
     bilevel = [image.is_bilevel for image in images]
-    work = [
-        part_of(progress, _READING + number * share, _READING + (number + 1) * share)
-        for share in [(_WRITING - _READING) / len(images)]
-        for number in range(len(images))
-    ]
-    done = [
-        (replace(like, pixels=image.pixels.astype(like.pixels.dtype)), Denoised(None))
-        if no_noise
-        else _denoise_image(job, Pieces(image, stack), like, own)
-        for image, stack, like, own, no_noise in zip(
-            images, stacks, likes, work, bilevel, strict=True
-        )
-    ]
-    lead = bilevel.index(False) if False in bilevel else 0
-    made, first = done[lead]  # of those that have noise
-    level = "" if first.words is None else f", {first.words.words}"
-    note = f"symsmooth {__version__}: {job.method.name}{level}"
+    share = (_WRITING - _READING) / len(images)
+    made, found = [], []
+    for number, each in enumerate(pieces):
+        start = _READING + number * share
+        done = _denoise_image(job, each, part_of(progress, start, start + share))
+        made.append(painted(_only_frame(written(each.image, job.dtype, done.pixels))))
+        found.append(replace(done, pixels=None))
+    lead = bilevel.index(False) if False in bilevel else 0  # the first that has noise
+    image, first = images[lead], found[lead]
     report(_WRITING, "writing")
-    if all(bilevel) and not job.dtype and is_copy(images[0], target):
-        copy_file(file.path, target)
+    if all(bilevel) and not job.dtype and format_of(target) == image.format:
+        copy_file(file.path, target)  # nothing was done to it
     else:
-        write_checked(target, [painted(_only_frame(each)) for each, _ in done], note)
+        write_checked(target, made, job.note(first.words))
     report(1.0, "done")
-    lost: list[JobWarning] = []
+    lost = _bilevel_warning(bilevel)
     if first.words is not None:
-        image, dtype = images[lead], made.pixels.dtype
-        lost = rounding_warning(image.pixels, image.n_channels, dtype, first.removed, target)
-    lost += bilevel_warning(bilevel) if any(bilevel) else []
-    return Outcome(
-        file.path, target, images[lead], stacks[lead], len(images), job, first.words,
-        {**job.chosen, **first.learned}, [*first.warnings, *lost], time.perf_counter() - start,
-        first.check, first.channels, _note(job, images[lead]),
-    )  # fmt: skip
+        dtype = made[lead].pixels.dtype
+        lost = [
+            *rounding_warning(image.pixels, image.n_channels, dtype, first.removed, target),
+            *lost,
+        ]
+    stack, note = pieces[lead].stack, _note(job, image)
+    return Outcome(file.path, target, image, stack, job, first.warn(lost), len(images), note)
+
+
+def _denoise_image(job: DenoiseJob, pieces: Pieces, progress: Progress | None) -> Denoised:
+    """Denoise one image of a file; pictures of one bit a pixel have no noise and stay what they are."""
+    image = pieces.image
+    if image.is_bilevel:
+        return Denoised(image.pixels)
+    if not job.dtype:
+        return denoise_stack(job, pieces, progress)
+    work = working_dtype(image.pixels.dtype, job.dtype)
+    found = denoise_stack(job, pieces, progress, dtype=work)
+    lost = dtype_warnings(image, job.dtype, found.pixels)
+    return replace(found, warnings=[*lost, *found.warnings])
+
+
+def _bilevel_warning(are: Sequence[bool]) -> list[JobWarning]:
+    """Say that images of a file were left alone: ``are`` tells which of them have one bit a pixel."""
+    n_left = sum(are)
+    if not n_left:
+        return []
+    text = (
+        "one bit a pixel, black or white, has no noise level, so nothing was changed; "
+        "to smooth it, save it as grey first"
+    )
+    if n_left < len(are):
+        have, left = ("has", "was") if n_left == 1 else ("have", "were")
+        some = f"{n_left} of {len(are)} images {have}"
+        text = f"{some} one bit a pixel, which has no noise level, and {left} left alone"
+    return [JobWarning("bilevel", text)]
 
 
 def _note(job: DenoiseJob, image: ImageFile) -> JobWarning | None:
@@ -185,8 +237,6 @@ def _note(job: DenoiseJob, image: ImageFile) -> JobWarning | None:
 
 def _around_frame(image: ImageFile, number: int) -> ImageFile:
     """Return the part of a series that one of its frames can gain from."""
-    from ..io import FileError
-
     if "T" not in image.axes:
         raise FileError(
             f"has no axis of time: its axes are {image.axes}; ask for no frame", "frame"
@@ -221,37 +271,18 @@ def _only_frame(image: ImageFile) -> ImageFile:
     )
 
 
-def _denoise_image(
-    job: DenoiseJob, pieces: Pieces, like: ImageFile, progress: Progress | None
-) -> tuple[ImageFile, Denoised]:
-    """Denoise one image of a file; return it, like what is written, and what is told of it."""
-    image = pieces.image
-    work = working_dtype(image.pixels.dtype, job.dtype)
-    found = denoise_stack(job, pieces, progress, dtype=work)
-    made = replace(like, pixels=rounded(found.pixels, like.pixels.dtype))
-    warnings = found.warnings
-    if job.dtype:
-        warnings = [*dtype_warnings(image, job.dtype, found.pixels), *warnings]
-    return made, replace(found, pixels=None, warnings=warnings)
-
-
 def no_progress(fraction: float, what: str) -> None:
     """Ignore progress."""
 
 
 def open_file(source: Path, channel_axis: ChannelAxis) -> list[ImageFile]:
     """Open and read a file, as :func:`read_file` does."""
-    from ..io import formats
-
     with formats.open_file(source) as file:
         return read_file(file, channel_axis)
 
 
 def read_file(file: OpenFile, channel_axis: ChannelAxis) -> list[ImageFile]:
     """Read a file; a channel axis other than "auto" replaces what the file says."""
-    from ..io import FileError
-    from ..io.files import read_opened
-
     source, images = file.path, read_opened(file)
     if images[0].details.raw is not None:
         raise FileError(f"{source}: is a raw mosaic; denoise it to a .tif, which develops it")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,9 +19,11 @@ from .boxes import BoxPlan, picture_in
 from .cluster import connected
 from .dtypes import dtype_warnings, rounding_warning, written_like
 from .errors import UsageError
+from .job import DenoiseJob
 from .job_warnings import JobWarning
-from .jobs import DenoiseJob, Outcome, describe_noise, no_progress
+from .jobs import Outcome, no_progress
 from .noise_report import NoiseDescription, find_warnings, value_range
+from .stack import Denoised, describe_noise
 
 if TYPE_CHECKING:
     from ..core.blocks import Box, Index
@@ -84,7 +85,6 @@ def denoise_boxes(
     from ..io.regions import create_target
     from ..io.stacks import cut
 
-    begun = time.perf_counter()
     image = source.like
     if job.channel_axis != "auto":
         image = image.with_channels(job.channel_axis)
@@ -118,9 +118,9 @@ def denoise_boxes(
                 result.finish(f"symsmooth {__version__}: {job.method.name}{words}, in boxes")
     report(1.0, "done")
     tone = getattr(plan.stats.sample.decided, "tone", 0.0)
-    parameters = {**job.chosen, **({"tone": tone} if tone else {}), "boxes": len(boxes)}
-    seconds = time.perf_counter() - begun
-    return Outcome(source.path, target, image, stack, 1, job, found, parameters, warnings, seconds)
+    learned = {**({"tone": tone} if tone else {}), "boxes": len(boxes)}
+    told = Denoised(None, noise=plan.stats.noise, words=found, learned=learned, warnings=warnings)
+    return Outcome(source.path, target, image, stack, job, told)
 
 
 def _describe_noise(

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from ..core.image import Picture, open_image
+from ..noise import Noise, resolve
+from ..noise.check import Check, check_result
 from .job_warnings import JobWarning
 
-if TYPE_CHECKING:
-    from ..core.image import Picture
-    from ..noise import Noise
-    from ..noise.check import Check
-
-Denoise = Callable[[Any, "Noise", float], Any]  # of pixels, their noise, and a strength
+Denoise = Callable[[Any, Noise, float], Any]  # of pixels, their noise, and a strength
 
 _SEEN = 0.004  # of the range: about one grey level of 255, the least that people see on flat ground
-_SIDE, _PART = (
-    48,
-    256,
-)  # pixels a side of the ground that is measured, and of the part that is tried
+# Pixels a side of the ground that is measured, and of the part that is tried.
+_SIDE, _PART = 48, 256
 _STRONGER = 2.0
 _HELPS = 0.7  # of what was left before
 
@@ -26,20 +24,9 @@ _HELPS = 0.7  # of what was left before
 def warn_of_noise_left(
     check: Check | None, picture: Picture, model: Noise, span: float, denoise: Denoise
 ) -> list[JobWarning]:
-    """Return a warning if much of the noise is left, with what helps this picture.
+    """Return a warning if much of the noise (``model``) is left, with what helps this picture.
 
-    Parameters
-    ----------
-    check : Check or None
-        Of the result.
-    picture : Picture
-        As it came.
-    model : Noise
-        That was removed.
-    span : float
-        How far apart pixels can be.
-    denoise : callable
-        Denoises a part of the image, by which remedies are tried.
+    Pixels can be ``span`` apart; ``denoise`` denoises a part of the image, by which remedies are tried.
     """
     if check is None or not check.leaves_much or check.fine < _SEEN * span:
         return []
@@ -55,12 +42,6 @@ def warn_of_noise_left(
 
 def _try(check: Check, picture: Picture, model: Noise, denoise: Denoise) -> tuple[str, str] | None:
     """Return the first remedy that leaves less and blurs no outline, and the value that goes with it."""
-    import numpy as np
-
-    from ..core.image import open_image
-    from ..noise import resolve
-    from ..noise.check import check_result
-
     x, y = flattest(picture)
     rows, columns = picture.spatial
     top, start = (
@@ -92,7 +73,6 @@ def _try(check: Check, picture: Picture, model: Noise, denoise: Denoise) -> tupl
 
 def flattest(picture: Picture) -> tuple[int, int]:
     """Return x and y of the square where the smoothed picture changes least, constant ground apart."""
-    import numpy as np
     import scipy.ndimage
 
     pixels = picture.noisy.mean(axis=-1, dtype=np.float64)

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import jobs
+import numpy as np
+
+from ..io import FileError, ImageFile
+from ..io.formats import open_file
+from ..io.noise_files import check_noise_target
+from ..io.stacks import Third, cut
+from ..methods import DEFAULT, find_method
+from ..noise import Noise, NoiseEstimator, NoiseModel, calibrate_noise, resolve
 from .errors import UsageError
+from .frames import FrameRun
+from .job import ChannelAxis, DenoiseJob
+from .jobs import middle_slice, read_file
 from .noise_report import NoiseDescription, describe, value_range
-
-if TYPE_CHECKING:
-    from ..io import ImageFile
-    from ..noise import Noise, NoiseEstimator, NoiseModel
+from .raw import describe_raw_noise, is_raw, law_of_pixels, raw_noise
+from .series import look_at_series
+from .stack import noise_estimator
+from .video import look_at_video
 
 MAX_PICTURES = 8  # from which one model is found together
 
 
 def check_target(target: Path, overwrite: bool) -> None:
     """Refuse a place where a model cannot be written, before any work."""
-    from ..io import FileError
-    from ..io.noise_files import check_noise_target
-
     try:
         check_noise_target(target)
     except FileError as error:
@@ -30,39 +38,80 @@ def check_target(target: Path, overwrite: bool) -> None:
         raise UsageError(f"{target} exists; replace it, or give another name", "overwrite", "save")
 
 
-def spread(sources: Sequence[Path]) -> list[Path]:
-    """Return some of many files, evenly, from which a model is found."""
-    step = -(-len(sources) // MAX_PICTURES)
-    return list(sources[:: max(step, 1)])
+@dataclass(frozen=True)
+class Look:
+    """What noise an image is found to have; None for black and white ones, which have no level."""
+
+    image: ImageFile
+    noise: Noise | None = None
+    words: NoiseDescription | None = None
+    estimator: NoiseEstimator | None = (
+        None  # of a picture or stack: others may be looked at with it
+    )
+    third: Third = "auto"
+
+    @property
+    def span(self) -> float:
+        """How far apart pixels can be."""
+        raw = self.image.details.raw
+        span = self.image.details.span if raw is None else raw.span
+        return value_range(self.image.pixels) if span is None else span
+
+
+def look_at(source: Path, axis: ChannelAxis, frames: Sequence[Path] = ()) -> list[Look]:
+    """Find the noise of each image of a file, as `denoise` sees it; ``frames`` are those of a series."""
+    how = DenoiseJob(find_method(DEFAULT), {}, None, axis, None, 0, "time")
+    if frames:
+        return [_of_frames(*look_at_series(frames, how))]
+    with open_file(source) as file:
+        if file.format == "VIDEO":
+            return [_of_frames(*look_at_video(file, how))]
+        if is_raw(file):
+            image, model = raw_noise(file)
+            return [Look(image, law_of_pixels(model, image), describe_raw_noise(model, image))]
+        return [_look(image) for image in read_file(file, axis)]
+
+
+def _of_frames(image: ImageFile, run: FrameRun) -> Look:
+    return Look(image, run.noise, run.words, third="time")
+
+
+def _look(image: ImageFile) -> Look:
+
+    if image.is_bilevel:
+        return Look(image)
+    stack = cut(image)
+    estimator = noise_estimator(image, stack)
+    noise, pixels = resolve(estimator), middle_slice(image, stack)
+    words = describe(noise, pixels, value_range(image.pixels), given=False, assumed=False)
+    return Look(image, noise, words, estimator)
 
 
 class Together:
-    """Pictures whose noise is found as one.
+    """Pictures whose noise is found as one; of many files some are kept, evenly."""
 
-    Only what is looked at is kept, of so many pictures as :func:`spread` returns.
-    """
-
-    def __init__(self) -> None:
+    def __init__(self, sources: Sequence[Path]) -> None:
+        self._wanted = set(sources[:: max(-(-len(sources) // MAX_PICTURES), 1)])
         self._estimators: list[NoiseEstimator] = []
         self._kinds: dict[tuple[object, int], Path] = {}
         self._models: list[Noise] = []
 
-    def add(self, source: Path, image: ImageFile, estimator: NoiseEstimator) -> None:
-        """Add a picture."""
-        self._check(source, (image.pixels.dtype, image.n_channels))
-        self._estimators.append(estimator)
-
-    def add_model(self, source: Path, model: Noise) -> None:
-        """Add what was found in a raw file, or in a series."""
-        self._check(source, ("model", 0))
-        self._models.append(model)
-        if len(self._models) > 1:
-            raise UsageError(
-                f"{source}: save the noise of one raw file or one series, or calibrate with frames of a "
-                "still scene",
-                "save",
-                "calibrate",
-            )
+    def add(self, source: Path, look: Look) -> None:
+        """Add what was found in a file."""
+        if look.estimator is not None:
+            if source in self._wanted:
+                self._check(source, (look.image.pixels.dtype, look.image.n_channels))
+                self._estimators.append(look.estimator)
+        elif look.noise is not None:  # of a raw file, or of a series
+            self._check(source, ("model", 0))
+            self._models.append(look.noise)
+            if len(self._models) > 1:
+                raise UsageError(
+                    f"{source}: save the noise of one raw file or one series, or calibrate with frames of "
+                    "a still scene",
+                    "save",
+                    "calibrate",
+                )
 
     def _check(self, source: Path, kind: tuple[object, int]) -> None:
         self._kinds.setdefault(kind, source)
@@ -76,8 +125,6 @@ class Together:
 
     def model(self) -> Noise:
         """Return the noise of all."""
-        from ..noise import NoiseEstimator, resolve
-
         if self._models:
             return self._models[0]
         if not self._estimators:
@@ -91,25 +138,17 @@ class Together:
 
 
 def calibrate_files(
-    sources: Sequence[Path], darks: Sequence[Path], channel_axis: jobs.ChannelAxis
+    sources: Sequence[Path], darks: Sequence[Path], channel_axis: ChannelAxis
 ) -> tuple[NoiseModel, NoiseDescription]:
     """Measure the noise of a camera on files: each picture, and each slice of a stack, is a frame."""
-    from ..noise import calibrate_noise
-
     frames, dark_frames = (_frames(each, channel_axis) for each in (sources, darks))
     model = calibrate_noise(frames, dark_frames, channel_axis=-1)
     pixels, span = _range_of(model)
     return model, describe(model, pixels, span, given=False, assumed=False)
 
 
-def _frames(sources: Sequence[Path], channel_axis: jobs.ChannelAxis) -> Iterator[Any]:
+def _frames(sources: Sequence[Path], channel_axis: ChannelAxis) -> Iterator[Any]:
     """Yield frames, channels last."""
-    import numpy as np
-
-    from ..io.formats import open_file
-    from ..io.stacks import cut
-    from .raw import is_raw
-
     for source in sources:
         with open_file(source) as file:
             if is_raw(file):
@@ -119,7 +158,7 @@ def _frames(sources: Sequence[Path], channel_axis: jobs.ChannelAxis) -> Iterator
                     "calibrate",
                     "save",
                 )
-            images = jobs.read_file(file, channel_axis)
+            images = read_file(file, channel_axis)
         for image in images:
             if image.is_bilevel:
                 raise UsageError(f"{source}: has one bit a pixel, and no noise to measure")
@@ -131,8 +170,6 @@ def _frames(sources: Sequence[Path], channel_axis: jobs.ChannelAxis) -> Iterator
 
 def _range_of(model: NoiseModel) -> tuple[Any, float]:
     """Return pixels at which a model is described, and how far apart pixels can be."""
-    import numpy as np
-
     about = model.pixels
     assert about is not None
     pixels = np.linspace(about.low, about.high, 101)

@@ -1,4 +1,7 @@
-"""The noise that was found, or given, in plain words, and what looks doubtful about it."""
+"""Noise in plain words: its kinds, what was found, or given, and what looks doubtful about it.
+
+Loads nothing at the top, so that the server starts at once.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,34 @@ _MANY = 0.1  # of the pixels have exactly one value at an end of the range
 
 
 @dataclass(frozen=True)
+class NoiseKind:
+    """A kind of noise that can be asked for."""
+
+    name: str  # of the argument ``noise``
+    word: str  # what people call it
+    about: str  # one or two sentences
+
+
+NOISE_KINDS = (
+    NoiseKind("auto", "automatic", "Found from the picture."),
+    NoiseKind(
+        "gaussian", "white", "The same everywhere, every pixel by itself. The level may be given."
+    ),
+    NoiseKind(
+        "poisson-gaussian", "photon", "Grows with brightness: few photons, linear sensor data."
+    ),
+    NoiseKind(
+        "correlated", "coarse", "Grains larger than a pixel: JPEG, wide-field, enlarged pictures."
+    ),
+    NoiseKind(
+        "rician", "Rician", "Magnitudes of an MR scanner: dark parts lose their false brightness."
+    ),
+)
+
+
+@dataclass(frozen=True)
 class NoiseDescription:
-    """NoiseDescription in words, and as fields for a script."""
+    """What noise there is, in words, and as fields for a script."""
 
     words: str  # "white noise, about 5.2 of 255"
     short: str  # the same without how it follows brightness
@@ -42,19 +71,9 @@ class NoiseDescription:
 def describe(
     model: Noise, pixels: Any, span: float, *, given: bool, assumed: bool
 ) -> NoiseDescription:
-    """Say what a model is.
+    """Say what a model is, at pixels of an image, or a sample of them, that can be ``span`` apart.
 
-    Parameters
-    ----------
-    model : Noise
-    pixels : ndarray
-        Of the image, or a sample of it.
-    span : float
-        How far apart pixels can be.
-    given : bool
-        Whether the user said so.
-    assumed : bool
-        Whether the method knows of no other noise.
+    It was ``given`` by the user, or is ``assumed`` because the method knows of no other noise.
     """
     kind, level, law, more = model.words(pixels)
     fields = {**more, "level": level, "estimated": not given}
@@ -79,17 +98,8 @@ def find_warnings(
 ) -> list[JobWarning]:
     """Return questions and warnings for the user, one line each.
 
-    Parameters
-    ----------
-    noise : Noise
-    pixels : ndarray
-        Of the image, or a sample of it.
-    span : float
-        How far apart pixels can be.
-    removed : float
-        Root mean square of the change.
-    sigma : float or None
-        As given by the user.
+    Pixels, or a sample of them, can be ``span`` apart; ``removed`` is the root mean square of the change,
+    ``sigma`` what the user gave.
     """
     import numpy as np
 

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import io
-import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from .. import __version__
 from ..core.parallel import Progress, part_of
+from ..io import FileError, ImageFile
+from ..io.base import OpenFile
+from ..io.files import check_writable, read_opened, write_checked
+from ..io.formats import FORMATS, format_of, module_of
+from ..io.images import RawInfo
+from ..io.stacks import cut
+from ..methods import DEFAULT
+from ..noise import Noise, NoiseModel, PoissonGaussian
+from ..noise.levels import Photons
+from ..noise.resolve import pixel_range
 from .errors import UsageError
-from .jobs import DenoiseJob, Outcome
+from .job import DenoiseJob
+from .jobs import Outcome
 from .noise_report import NoiseDescription, describe
-
-if TYPE_CHECKING:
-    from ..io import ImageFile
-    from ..io.base import OpenFile
-    from ..io.images import RawInfo
-    from ..noise import Noise, NoiseModel
+from .stack import Denoised
 
 _WRITING = 0.95  # where that begins, for the progress callback
 _OPTIONS = ("quality", "strength", "grain")  # of denoise that make sense here
@@ -27,8 +35,6 @@ _IN_COLOUR = (*_OPTIONS, "chroma_strength")  # for pictures that are no mosaics
 
 def is_raw(file: OpenFile) -> bool:
     """Whether a file is a mosaic that has yet to be developed."""
-    from ..io.formats import FORMATS
-
     return FORMATS[file.format].is_raw
 
 
@@ -36,12 +42,6 @@ def denoise_raw_file(
     file: OpenFile, target: Path, job: DenoiseJob, progress: Progress | None
 ) -> Outcome:
     """Read a raw file, denoise its mosaic, write a DNG or the developed picture."""
-    from .. import __version__
-    from ..io.files import check_writable, read_opened, write_checked
-    from ..io.formats import format_of
-    from ..io.stacks import cut
-
-    start = time.perf_counter()
     _check(job)
     image = read_opened(file)[0]
     file.close()
@@ -51,31 +51,21 @@ def denoise_raw_file(
     depth = _depth(format, job.dtype)
     check_writable(target, image if as_dng else _developed_like(image, depth))
     done = _denoise(image, job, part_of(progress, 0.0, _WRITING))
-    note = f"symsmooth {__version__}: raw, {done.noise.words}"
-    written = done.image if as_dng else develop(done.image, job.linear, depth)
+    assert done.words is not None
+    note = f"symsmooth {__version__}: raw, {done.words.words}"
+    made = replace(image, pixels=done.pixels)
+    written = made if as_dng else develop(made, job.linear, depth)
     write_checked(target, [written], note)
     if progress is not None:
         progress(1.0, "done")
-    chosen = {name: value for name, value in job.options.items() if name in _IN_COLOUR}
-    seconds = time.perf_counter() - start
+    used = {name: value for name, value in job.options.items() if name in _IN_COLOUR}
     return Outcome(
-        file.path,
-        target,
-        image,
-        cut(image),
-        1,
-        job,
-        done.noise,
-        {**chosen, **done.learned},
-        [],
-        seconds,
+        file.path, target, image, cut(image), replace(job, options=used), replace(done, pixels=None)
     )
 
 
 def raw_noise(file: OpenFile) -> tuple[ImageFile, Noise]:
     """Return a raw file and the noise it has."""
-    from ..io.files import read_opened
-
     image = read_opened(file)[0]
     return image, find_raw_noise(image)
 
@@ -99,16 +89,7 @@ def find_raw_noise(image: ImageFile) -> Noise:
     return estimate_raw_noise(pixels, info.pattern, info.black, info.white)
 
 
-@dataclass(frozen=True)
-class _Done:
-    """A denoised raw image, the noise it had, and what was found in it."""
-
-    image: ImageFile
-    noise: NoiseDescription
-    learned: dict[str, object]
-
-
-def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> _Done:
+def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> Denoised:
     """Denoise what sees light; the rest of the sensor stays as it is."""
     info = _info(image)
     pixels = image.pixels[info.area]
@@ -142,13 +123,11 @@ def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> _D
     denoised = image.pixels.copy()
     denoised[info.area] = result
     words = describe_raw_noise(model, image, given=job.has_model)
-    return _Done(replace(image, pixels=denoised), words, learned)
+    return Denoised(denoised, noise=model, words=words, learned=learned)
 
 
 def law_of_light(model: Any, info: RawInfo) -> NoiseModel:
     """Return a law of the pixels of a mosaic, as files keep it, for the light above its black."""
-    from ..noise import PoissonGaussian
-
     law = getattr(model, "sensor_law", None)
     if law is None or len(law.gain) not in (1, 3):
         raise UsageError(
@@ -164,10 +143,6 @@ def law_of_light(model: Any, info: RawInfo) -> NoiseModel:
 
 def law_of_pixels(model: Any, image: ImageFile) -> NoiseModel:
     """Return a law of the light of a mosaic for its pixels, black and all: what a file keeps."""
-    from ..noise import NoiseModel
-    from ..noise.levels import Photons
-    from ..noise.resolve import pixel_range
-
     info = _info(image)
     about = pixel_range(image.pixels[info.area])
     if info.pattern is None:
@@ -179,8 +154,6 @@ def law_of_pixels(model: Any, image: ImageFile) -> NoiseModel:
 
 def _black_of_colours(info: RawInfo) -> list[float]:
     """Return the black of red, green and blue of a mosaic."""
-    import numpy as np
-
     assert info.pattern is not None
     shape = np.lcm(info.black.shape, info.pattern.shape)
     tiles: list[Any] = [info.black, info.pattern]
@@ -199,11 +172,6 @@ def describe_raw_noise(model: Noise, image: ImageFile, *, given: bool = False) -
 
 def develop(image: ImageFile, linear: bool = False, dtype: str = "uint16") -> ImageFile:
     """Return the developed picture of a raw image, by way of a DNG in memory; uint8 or uint16."""
-    import numpy as np
-
-    from ..io import ImageFile
-    from ..io.formats import module_of
-
     dng = io.BytesIO()
     module_of("DNG").write(dng, [image], "DNG", "")
     dng.seek(0)
@@ -215,8 +183,6 @@ def develop(image: ImageFile, linear: bool = False, dtype: str = "uint16") -> Im
 
 def _depth(format: str, asked: str) -> str:
     """Return the dtype of a developed picture: 8 bits in formats for the eye, else 16."""
-    from ..io.formats import FORMATS
-
     if not asked:
         return "uint8" if FORMATS[format].for_the_eye else "uint16"
     if format == "DNG":
@@ -228,11 +194,6 @@ def _depth(format: str, asked: str) -> str:
 
 def _developed_like(image: ImageFile, dtype: str) -> ImageFile:
     """Return what a developed picture will be like; rawpy must be there to develop."""
-    import numpy as np
-
-    from ..io import FileError, ImageFile
-    from ..io.formats import module_of
-
     try:
         module_of("RAW")
     except FileError as error:
@@ -242,8 +203,6 @@ def _developed_like(image: ImageFile, dtype: str) -> ImageFile:
 
 def _check(job: DenoiseJob) -> None:
     """Refuse what makes no sense for a mosaic."""
-    from ..methods import DEFAULT
-
     if job.method.name != DEFAULT:
         raise UsageError(
             f"raw files are denoised by {DEFAULT} alone; choose no other method", "method"

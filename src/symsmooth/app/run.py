@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import overload
+from typing import TypeVar, overload
 
 from ..core.parallel import Progress, default_workers, stop_when
-from .batch import Shares, in_order
-from .compare import CompareJob, compare
+from ..io.formats import FORMATS, open_file
+from .compare import CompareJob, Page, compare
 from .errors import UsageError
-from .explain import ExplainJob, explain
-from .jobs import DenoiseJob, Outcome, denoise_file
+from .job import DenoiseJob
+from .jobs import Outcome, denoise_file
 from .large import BoxOptions, denoise_boxes, large_source
-from .page import Page
 from .raw import denoise_raw_file
 from .series import SeriesJob, denoise_series
 from .video import denoise_video
@@ -33,15 +35,13 @@ class FileJob:
 
 @dataclass(frozen=True)
 class BatchJob:
-    """Many files, one after the other or several at a time."""
+    """Many files or series, one after the other or several at a time."""
 
-    targets: Mapping[Path, Path]  # by their sources
-    how: DenoiseJob
-    boxes: BoxOptions = field(default_factory=BoxOptions)
+    jobs: Sequence[FileJob | SeriesJob]
     at_a_time: int = 1
 
 
-Job = FileJob | SeriesJob | BatchJob | CompareJob | ExplainJob
+Result = TypeVar("Result")
 Results = Iterator[tuple[Path, Outcome | Exception]]
 
 
@@ -50,13 +50,15 @@ def run(job: FileJob | SeriesJob, progress: Progress | None = None) -> Outcome: 
 @overload
 def run(job: BatchJob, progress: Progress | None = None) -> Results: ...
 @overload
-def run(job: CompareJob | ExplainJob, progress: Progress | None = None) -> Page: ...
-def run(job: Job, progress: Progress | None = None) -> Outcome | Page | Results:
+def run(job: CompareJob, progress: Progress | None = None) -> Page: ...
+def run(
+    job: FileJob | SeriesJob | BatchJob | CompareJob, progress: Progress | None = None
+) -> Outcome | Page | Results:
     """Do a job.
 
     Parameters
     ----------
-    job : FileJob, SeriesJob, BatchJob, CompareJob or ExplainJob
+    job : FileJob, SeriesJob, BatchJob or CompareJob
     progress : callable or None
         Told how far it is; an exception that it raises ends the work.
 
@@ -65,35 +67,22 @@ def run(job: Job, progress: Progress | None = None) -> Outcome | Page | Results:
     Outcome, Page, or for a batch an iterator
         Of a batch: each source in order, with its outcome or the exception that came instead.
     """
-    if isinstance(job, FileJob):
-        return _denoise(job, progress)
-    if isinstance(job, SeriesJob):
-        return denoise_series(job, progress)
     if isinstance(job, BatchJob):
-        return _denoise_all(job, progress)
+        return _all(job, progress)
     if isinstance(job, CompareJob):
         return compare(job, progress)
-    return explain(job, progress)
+    return _one(job, progress)
 
 
-def run_series(jobs: Sequence[SeriesJob], progress: Progress | None = None) -> Results:
-    """Denoise several series one after the other; what comes back is that of a batch, by their folders."""
-    by_place = {job.place: job for job in jobs if job.targets}  # where all is there, none is left
-    shares = Shares(list(by_place), progress)
-
-    def denoise(place: Path) -> Outcome:
-        try:
-            return denoise_series(by_place[place], shares.callback(place))
-        finally:
-            shares.end(place)
-
-    return in_order(list(by_place), denoise, 1, threading.Event())
+def _one(job: FileJob | SeriesJob, progress: Progress | None) -> Outcome:
+    """Denoise one file or series, and take the time."""
+    start = time.perf_counter()
+    done = denoise_series(job, progress) if isinstance(job, SeriesJob) else _denoise(job, progress)
+    return replace(done, seconds=time.perf_counter() - start)
 
 
 def _denoise(job: FileJob, progress: Progress | None) -> Outcome:
     """Open the file, once, and see what it is."""
-    from ..io.formats import FORMATS, open_file
-
     if progress is not None:
         progress(0.0, "reading")
     with open_file(job.source) as file:
@@ -121,22 +110,66 @@ def _denoise(job: FileJob, progress: Progress | None) -> Outcome:
         return denoise_file(file, job.target, job.how, progress)
 
 
-def _denoise_all(job: BatchJob, progress: Progress | None) -> Results:
-    sources = list(job.targets)
-    at_a_time = min(job.at_a_time, max(len(sources), 1))
-    how = job.how
-    if how.workers is None and at_a_time > 1:
-        how = replace(how, workers=max(default_workers() // at_a_time, 1))
-    stop = threading.Event()
-    shares = Shares(sources, progress)
+def _all(batch: BatchJob, progress: Progress | None) -> Results:
+    """Denoise all; files that are done at the same time share the cores, and one progress."""
+    jobs = {job.source: job for job in batch.jobs}
+    at_a_time = min(batch.at_a_time, max(len(jobs), 1))
+    fractions, lock, stop = dict.fromkeys(jobs, 0.0), threading.Lock(), threading.Event()
 
     def denoise(source: Path) -> Outcome:
-        callback = shares.callback(source)
+        def report(fraction: float, what: str) -> None:
+            assert progress is not None
+            with lock:
+                fractions[source] = fraction
+                progress(sum(fractions.values()) / len(fractions), f"{source.name}: {what}")
+
+        job = jobs[source]
+        callback: Progress | None = None if progress is None else report
         if at_a_time > 1:
             callback = stop_when(stop, callback)
+            if job.how.workers is None:
+                workers = max(default_workers() // at_a_time, 1)
+                job = replace(job, how=replace(job.how, workers=workers))
         try:
-            return _denoise(FileJob(source, job.targets[source], how, job.boxes), callback)
+            return _one(job, callback)
         finally:
-            shares.end(source)
+            fractions[source] = 1.0  # whatever became of it
 
-    return in_order(sources, denoise, at_a_time, stop)
+    return in_order(list(jobs), denoise, at_a_time, stop)
+
+
+def in_order(
+    sources: Sequence[Path], work_on: Callable[[Path], Result], jobs: int, stop: threading.Event
+) -> Iterator[tuple[Path, Result | Exception]]:
+    """Yield what became of each file, in order; at most ``jobs`` of them are in memory at a time.
+
+    Ctrl-C sets ``stop``, which the work is expected to check.
+    """
+    if jobs == 1 or len(sources) < 2:
+        for source in sources:
+            yield source, _outcome(work_on, source)
+        return
+    waiting: deque[tuple[Path, Future[Result | Exception]]] = deque()
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            for source in sources:
+                waiting.append((source, pool.submit(_outcome, work_on, source)))
+                if len(waiting) > jobs:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            while waiting:
+                first, future = waiting.popleft()
+                yield first, future.result()
+        except BaseException:
+            stop.set()
+            for _, future in waiting:
+                future.cancel()
+            raise
+
+
+def _outcome(work_on: Callable[[Path], Result], source: Path) -> Result | Exception:
+    """Return a result, or the exception that came instead."""
+    try:
+        return work_on(source)
+    except Exception as error:
+        return error

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import re
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from ..core.parallel import Progress
-from .batch import expand, plan_outputs
-from .dtypes import dtype_warnings, rounded, rounding_warning, working_dtype, written_like
+from ..io import FileError, ImageFile, check_writable
+from ..io.files import write_checked
+from ..io.formats import open_file
+from ..io.stacks import cut
+from .batch import expand, natural_order, plan_outputs
+from .dtypes import dtype_warnings, rounding_warning, working_dtype, written, written_like
 from .errors import UsageError
-from .frame_numbers import check_frame, frames_around, frames_looked_at
 from .frames import FrameRun
-from .jobs import DenoiseJob, Outcome, no_progress, read_file
+from .job import DenoiseJob
+from .job_warnings import JobWarning
+from .jobs import Outcome, no_progress, read_file
 from .noise_report import value_range
 from .raw import is_raw
-from .stack import check_series
-
-if TYPE_CHECKING:
-    from ..io import ImageFile
+from .stack import check_frame, check_series, frames_around, frames_looked_at
 
 _CHECKED = 0.02  # of the time: all frames are read once before the work begins
-_DIGITS = re.compile(r"(\d+)")
 
 
 @dataclass(frozen=True)
@@ -37,21 +38,9 @@ class SeriesJob:
     how: DenoiseJob
 
     @property
-    def place(self) -> Path:
+    def source(self) -> Path:
         """The folder of the frames."""
         return self.sources[0].parent
-
-
-def natural_order(path: Path) -> tuple[Any, ...]:
-    """Return a key by which frame 2 comes before frame 10.
-
-    Examples
-    --------
-    >>> [p.name for p in sorted(map(Path, ["f10.png", "f2.png", "F1.png"]), key=natural_order)]
-    ['F1.png', 'f2.png', 'f10.png']
-    """
-    parts = _DIGITS.split(path.name.lower())
-    return tuple(int(part) if i % 2 else part for i, part in enumerate(parts)), path.name
 
 
 def find_series(
@@ -119,10 +108,6 @@ def _plan_frame(
 
 def denoise_series(job: SeriesJob, progress: Progress | None) -> Outcome:
     """Check all frames, find their noise, denoise them together, write each as it is done."""
-    from .. import __version__
-    from ..io.files import write_checked
-
-    start = time.perf_counter()
     report = progress or no_progress
     first, run = _prepare(job, report)
     n_frames, how = len(job.sources), job.how
@@ -134,32 +119,24 @@ def denoise_series(job: SeriesJob, progress: Progress | None) -> Outcome:
             waiting.append(image)
             yield image.pixels.astype(working_dtype(image.pixels.dtype, how.dtype), copy=False)
 
-    level = "" if run.words is None else f", {run.words.words}"
-    note = f"symsmooth {__version__}: {how.method.name}{level}"
-    lost: list[Any] = []
+    lost: list[JobWarning] = []
     for path, (_, after) in zip(job.sources, run.pairs(read()), strict=True):
         image = waiting.popleft()
         target = job.targets.get(path)
         if target is not None:
-            like = written_like(image, how.dtype)
-            if not lost:
-                lost = dtype_warnings(image, how.dtype, after)
-            made = replace(like, pixels=rounded(after, like.pixels.dtype))
-            write_checked(target, [made], note)
+            lost = lost or dtype_warnings(image, how.dtype, after)
+            write_checked(target, [written(image, how.dtype, after)], how.note(run.words))
         done = _CHECKED + (1 - _CHECKED) * run.n_done / n_frames
         report(done, f"frame {run.n_done} of {n_frames}")
-    check, warnings = run.check()
     targets = list(job.targets.values())
     if targets and run.words is not None:
         dtype = written_like(first, how.dtype).pixels.dtype
         lost += rounding_warning(first.pixels, first.n_channels, dtype, run.removed, targets[0])
     whole, stack = _joined(first, n_frames)
     one = len(targets) == 1
-    return Outcome(
-        job.place if not one else next(iter(job.targets)),
-        (targets[0] if one else targets[0].parent) if targets else job.place,
-        whole, stack, 1, how, run.words, how.chosen, [*warnings, *lost], time.perf_counter() - start, check,
-    )  # fmt: skip
+    source = next(iter(job.targets)) if one else job.source
+    target = (targets[0] if one else targets[0].parent) if targets else job.source
+    return Outcome(source, target, whole, stack, how, run.finish().warn(lost))
 
 
 def look_at_series(sources: Sequence[Path], how: DenoiseJob) -> tuple[ImageFile, FrameRun]:
@@ -177,8 +154,6 @@ def look_at_series(sources: Sequence[Path], how: DenoiseJob) -> tuple[ImageFile,
 
 def _prepare(job: SeriesJob, report: Progress) -> tuple[ImageFile, FrameRun]:
     """Read all frames once: what cannot be one series is refused before the work; find the noise."""
-    from ..io import check_writable
-
     how, n_frames = job.how, len(job.sources)
     looked_at = set(frames_looked_at(n_frames))
     first, frames = None, []
@@ -201,10 +176,6 @@ def _prepare(job: SeriesJob, report: Progress) -> tuple[ImageFile, FrameRun]:
 
 def _read_frame(path: Path, how: DenoiseJob) -> ImageFile:
     """Read a flat picture."""
-    from ..io import FileError
-    from ..io.formats import open_file
-    from ..io.stacks import cut
-
     with open_file(path) as file:
         if is_raw(file):
             raise FileError(
@@ -221,9 +192,6 @@ def _read_frame(path: Path, how: DenoiseJob) -> ImageFile:
 
 def _is_picture(path: Path) -> bool:
     """Whether a file holds pictures that may be frames, and not a series."""
-    from ..io import FileError
-    from ..io.formats import open_file
-
     try:
         with open_file(path) as file:
             if file.format == "VIDEO":
@@ -235,8 +203,6 @@ def _is_picture(path: Path) -> bool:
 
 def _check_alike(first: ImageFile, image: ImageFile, path: Path) -> None:
     """Refuse a frame that is not like the first."""
-    from ..io import FileError
-
     kinds = [(each.pixels.shape, each.pixels.dtype, each.channel_axis) for each in (first, image)]
     if kinds[0] != kinds[1]:
         raise FileError(
@@ -255,10 +221,6 @@ def _kind(image: ImageFile) -> str:
 
 def _joined(first: ImageFile, n_frames: int) -> tuple[ImageFile, Any]:
     """Return a series as one image with a T axis; of its pixels only the first frame is there."""
-    import numpy as np
-
-    from ..io.stacks import cut
-
     pixels = np.broadcast_to(first.pixels, (n_frames, *first.pixels.shape))
     axis = first.channel_axis
     axis = None if axis is None else axis % first.pixels.ndim + 1

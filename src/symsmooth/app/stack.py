@@ -10,22 +10,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..core.channels import count_channels
+from ..core.image import Picture, check_image, open_image
 from ..core.parallel import Progress, part_of
+from ..io import ImageFile
+from ..io.stacks import Stack
+from ..noise import Noise, NoiseEstimator
+from ..noise.check import Check, check_result
+from ..noise.specks import without_specks
 from .errors import UsageError
-from .frame_numbers import frames_looked_at
 from .job import DenoiseJob
+from .job_warnings import JobWarning
 from .noise_left import warn_of_noise_left
 from .noise_report import NoiseDescription, describe, find_warnings, value_range
-
-if TYPE_CHECKING:
-    from ..core.image import Picture
-    from ..io import ImageFile
-    from ..io.stacks import Stack
-    from ..noise import Noise, NoiseEstimator
-    from ..noise.check import Check
-    from .job_warnings import JobWarning
 
 Index = tuple[int | slice, ...]  # of a piece of a stack
 
@@ -33,6 +34,43 @@ _NOISE_TIME = 0.05  # of the whole, for the progress callback: the search for th
 _MAX_ESTIMATES = 8  # slices from which the noise level of a stack is taken
 _CHECKED = 512  # pixels a side of a large picture that are checked
 _ALL, NONE = "all", "none"  # of the channels hold something of their own
+# Frames whose noise is looked at: neighbours in the middle, and others from all over, because a series may
+# begin in the dark, and its exposure may drift.
+_NEIGHBOURS, _OTHERS = 6, 6
+_BLOCK = 23  # frames that are denoised as one block at most: those that one frame can gain from
+
+
+def frames_looked_at(n_frames: int) -> list[int]:
+    """Return the numbers of the frames from which the noise of a series is found, in order.
+
+    Examples
+    --------
+    >>> frames_looked_at(3), len(frames_looked_at(1000))
+    ([0, 1, 2], 12)
+    """
+    if n_frames <= _NEIGHBOURS + _OTHERS:
+        return list(range(n_frames))
+    first = (n_frames - _NEIGHBOURS) // 2
+    others = ((2 * i + 1) * n_frames // (2 * _OTHERS) for i in range(_OTHERS))
+    return sorted({*range(first, first + _NEIGHBOURS), *others})
+
+
+def frames_around(number: int, n_frames: int) -> range:
+    """Return the frames that one frame can gain from, itself among them.
+
+    Examples
+    --------
+    >>> frames_around(2, 100), frames_around(98, 100)
+    (range(0, 23), range(77, 100))
+    """
+    start = max(min(number - _BLOCK // 2, n_frames - _BLOCK), 0)
+    return range(start, min(start + _BLOCK, n_frames))
+
+
+def check_frame(number: int, n_frames: int) -> None:
+    """Refuse the number of a frame that is not there."""
+    if number >= n_frames:
+        raise UsageError(f"frame {number} is not there: frames are 0 to {n_frames - 1}", "frame")
 
 
 @dataclass(frozen=True)
@@ -54,8 +92,6 @@ class Pieces:
 
     def load(self, index: Index) -> Any:
         """Return the pixels at an index."""
-        import numpy as np
-
         return self.colours(np.asarray(self.image.pixels[index]))
 
     def colours(self, pixels: Any) -> Any:
@@ -65,8 +101,6 @@ class Pieces:
     @cached_property
     def middle(self) -> Index:
         """The middle piece, or the one nearest to it that shows something in all channels, or at all."""
-        import numpy as np
-
         pieces, seen = self.stack.pieces, None
         middle = len(pieces) // 2
         for number in sorted(range(len(pieces)), key=lambda number: abs(number - middle)):
@@ -77,6 +111,15 @@ class Pieces:
                 if seen is None and np.isfinite(piece).any():
                     seen = pieces[number]
         return pieces[middle] if seen is None else seen
+
+    def estimator(
+        self, job: DenoiseJob, *, whole: bool = False, opened: Picture | None = None
+    ) -> NoiseEstimator:
+        """Return what measures its noise, as :func:`noise_estimator` does."""
+        asked = job.channels, job.specks
+        return noise_estimator(
+            self.image, self.stack, self.n_colours, *asked, whole=whole, opened=opened
+        )
 
     @property
     def channel_axis_of_frames(self) -> int | None:
@@ -110,11 +153,6 @@ def noise_estimator(
     Frames of a series are looked at together; of one large picture windows are, unless it is asked for
     ``whole``.  A picture may be ``opened`` already.
     """
-    import numpy as np
-
-    from ..noise import NoiseEstimator
-    from ..noise.specks import without_specks
-
     pieces = Pieces(image, stack, n_colours)
     if stack.time_axis is not None:
         axis = pieces.channel_axis_of_frames
@@ -147,7 +185,6 @@ def noise_estimator(
 
 def _is_large(pixels: Any, channel_axis: int | None) -> bool:
     """Whether a picture is denoised in pieces, and so never opened whole."""
-    from ..core.image import check_image
     from ..gsfw.pieces import is_large
 
     return is_large(check_image(pixels, channel_axis))
@@ -157,10 +194,6 @@ def noise_of_frames(
     frames: Sequence[Any], channel_axis: int | None, channels: Any, specks: Any
 ) -> NoiseEstimator:
     """Return what measures the noise that frames have in common."""
-    import numpy as np
-
-    from ..noise import NoiseEstimator
-
     if len(frames) == 1:
         return NoiseEstimator(lambda: _opened(frames[0], channel_axis, channels, specks))
     axis = None if channel_axis is None else channel_axis % frames[0].ndim + 1
@@ -170,18 +203,12 @@ def noise_of_frames(
 def _opened(
     pixels: Any, channel_axis: int | None, channels: Any, specks: Any, time_axis: int | None = None
 ) -> Picture:
-    from ..core.image import open_image
-    from ..noise.specks import without_specks
 
     return without_specks(open_image(pixels, channel_axis, None, channels, time_axis), specks)
 
 
 def own_channels(pixels: Any, channel_axis: int | None) -> str:
     """Say which channels of a picture or volume hold something of their own."""
-    import numpy as np
-
-    from ..core.channels import count_channels
-
     last = (
         pixels[..., np.newaxis] if channel_axis is None else np.moveaxis(pixels, channel_axis, -1)
     )
@@ -214,26 +241,18 @@ def find_noise(job: DenoiseJob, pieces: Pieces, plane: Index | None = None) -> N
 
 
 def _found_noise(
-    job: DenoiseJob,
-    pieces: Pieces,
-    plane: Index | None = None,
-    opened: Picture | None = None,
+    job: DenoiseJob, pieces: Pieces, plane: Index | None = None, opened: Picture | None = None
 ) -> tuple[Noise | None, NoiseEstimator]:
-    image, stack = pieces.image, pieces.stack
-    estimator = noise_estimator(
-        image, stack, pieces.n_colours, job.channels, job.specks, opened=opened
-    )
-    ground = estimator
+    stack = pieces.stack
+    ground = estimator = pieces.estimator(job, opened=opened)
     if job.noise_region is not None:
         from ..io.stacks import cut
 
-        only = stack
         if plane is not None or stack.third:
-            flat = replace(pieces, stack=cut(image, "none"))
-            only = replace(flat.stack, pieces=[flat.middle if plane is None else plane])
-        ground = noise_estimator(
-            image, only, pieces.n_colours, job.channels, job.specks, whole=True
-        )
+            flat = replace(pieces, stack=cut(pieces.image, "none"))
+            middle = flat.middle if plane is None else plane
+            pieces = replace(flat, stack=replace(flat.stack, pieces=[middle]))
+        ground = pieces.estimator(job, whole=True)
     return job.find_noise(ground), estimator
 
 
@@ -250,6 +269,10 @@ class Denoised:
     removed: float = 0.0  # root mean square of the change
     check: Check | None = None
     channels: str = ""  # what was found out about them
+
+    def warn(self, warnings: Sequence[JobWarning]) -> Denoised:
+        """Return the same with more that is doubtful."""
+        return replace(self, warnings=[*self.warnings, *warnings])
 
 
 def denoise_stack(
@@ -275,8 +298,6 @@ def denoise_stack(
     with_std : bool
         Whether the standard deviation of the result is asked for, which the default method knows.
     """
-    import numpy as np
-
     stack, image = pieces.stack, pieces.image
     if stack.time_axis is not None:
         check_series(job)
@@ -288,9 +309,7 @@ def denoise_stack(
     if len(stack) == 1 and work == image.pixels.dtype:
         opened = _open_once(job, middle, stack)
     if noise is not None:
-        estimator = noise_estimator(
-            image, stack, pieces.n_colours, job.channels, job.specks, opened=opened
-        )
+        estimator = pieces.estimator(job, opened=opened)
     else:
         noise, estimator = _found_noise(job, pieces, opened=opened)
     span = value_range(image.pixels if isinstance(image.pixels, np.ndarray) else middle)
@@ -309,7 +328,7 @@ def denoise_stack(
             start, end = (_NOISE_TIME + (1 - _NOISE_TIME) * (number + at) / count for at in share)
             report = part_of(progress, start, end, name)
             given = before[part] if opened is None else opened
-            found = _fit(job, given, axis, model, report, stack.time_axis)
+            found = apply(job, given, axis, model, report, stack.time_axis)
             after[part], learned = found.pixels, found.learned
             if std is not None:
                 pieces.colours(std[index])[part] = found.find_std()
@@ -320,18 +339,15 @@ def denoise_stack(
         elif index == pieces.middle:
             run.checked = before, after
     is_opened = opened is not None or (count > 1 and stack.time_axis is None)
-    check, warnings = run.check(estimator.picture if is_opened else None)
-    return Denoised(
-        result, std, noise, run.words, learned if count == 1 else {}, warnings, run.removed,
-        check, "" if noise is None else _channel_words(estimator.picture),
+    told = run.finish(estimator.picture if is_opened else None)
+    return replace(
+        told, pixels=result, std=std, learned=learned if count == 1 else {},
+        channels="" if noise is None else _channel_words(estimator.picture),
     )  # fmt: skip
 
 
 def _open_once(job: DenoiseJob, pixels: Any, stack: Stack) -> Picture | None:
     """Return the only picture of a stack, opened for noise, method and check; None if that cannot be."""
-    import numpy as np
-
-    from ..core.image import check_image
     from ..gsfw.pieces import is_large
 
     if not job.method.takes_opened or stack.time_axis is not None or not np.isfinite(pixels).any():
@@ -370,8 +386,6 @@ class StackRun:
         None stands for noise that is found in the part.  Black frames of a series, and grey ones in
         colour, are no part of it: noise of three channels is not that of one.
         """
-        import numpy as np
-
         if time_axis is None:
             noise = self.noise
             if not alone and self._axis is not None:
@@ -414,18 +428,21 @@ class StackRun:
         counted = self._estimator.picture.counted
         return _ALL if counted is None else str(counted.own)
 
-    def check(self, picture: Picture | None = None) -> tuple[Check | None, list[JobWarning]]:
-        """Return what a look at one piece says, and what is doubtful; it is opened if it is not yet."""
-        from ..noise.check import check_result
+    def finish(self, picture: Picture | None = None) -> Denoised:
+        """Return what is told of all pieces; the one that is checked is opened if it is not yet."""
+        check, warnings = self._check(picture)
+        return Denoised(
+            None, None, self.noise, self.words, warnings=warnings, removed=self.removed, check=check
+        )
 
+    def _check(self, picture: Picture | None) -> tuple[Check | None, list[JobWarning]]:
+        """Return what a look at one piece says, and what is doubtful."""
         if self.noise is None or self.words is None or self.checked is None:
             return None, []
         (before, after), is_part = self.checked, False
         warnings = find_warnings(self.words, before, self._span, self.removed, self._job.sigma)
         if picture is None:
-            if not self.fits(
-                own_channels(before, self._axis)
-            ):  # a black or grey one between others
+            if not self.fits(own_channels(before, self._axis)):  # black or grey between others
                 return None, warnings
             is_part = _is_large(before, self._axis)
             if is_part:
@@ -464,7 +481,7 @@ def check_series(job: DenoiseJob) -> None:
         )
 
 
-class _Fitted(NamedTuple):
+class Fitted(NamedTuple):
     """What a method made of one piece."""
 
     pixels: Any
@@ -479,21 +496,8 @@ def apply(
     noise: Noise | None,
     progress: Progress | None,
     time_axis: int | None = None,
-) -> tuple[Any, dict[str, object]]:
-    """Return a picture, volume or series denoised, and what the method chose, if it reports that."""
-    return _fit(job, pixels, channel_axis, noise, progress, time_axis)[:2]
-
-
-def _fit(
-    job: DenoiseJob,
-    pixels: Any,
-    channel_axis: int | None,
-    noise: Noise | None,
-    progress: Progress | None,
-    time_axis: int | None = None,
-) -> _Fitted:
-    from ..core.image import Picture
-
+) -> Fitted:
+    """Denoise a picture, volume or series; a picture may be open already."""
     shared = {
         "channel_axis": "auto" if isinstance(pixels, Picture) else channel_axis,
         "time_axis": time_axis,
@@ -505,12 +509,12 @@ def _fit(
     taken = {name: value for name, value in shared.items() if name in method.accepts}
     arguments: dict[str, Any] = {**taken, **job.options, **method.noise_arguments(noise)}
     if method.fit is None or not (method.reports or method.reports_if_used):
-        return _Fitted(method.function(pixels, **arguments), {}, lambda: None)
+        return Fitted(method.function(pixels, **arguments), {}, lambda: None)
     result = method.fit(pixels, **arguments)
     learned = {name: _plain(getattr(result, name)) for name in method.reports}
     used = {name: _plain(getattr(result, name)) for name in method.reports_if_used}
     learned |= {name: value for name, value in used.items() if value}
-    return _Fitted(result.image, learned, lambda: result.std)
+    return Fitted(result.image, learned, lambda: result.std)
 
 
 def _plain(value: Any) -> object:
@@ -525,7 +529,7 @@ def trial(job: DenoiseJob, channel_axis: int | None) -> Any:
 
     def denoise(pixels: Any, noise: Noise, strength: float) -> Any:
         own = replace(job, options={**options, "strength": strength})
-        return apply(own, pixels, axis, noise, None)[0]
+        return apply(own, pixels, axis, noise, None).pixels
 
     return denoise
 
@@ -538,8 +542,6 @@ def describe_noise(job: DenoiseJob, model: Noise, pixels: Any, span: float) -> N
 
 def squared_change(before: Any, after: Any) -> float:
     """Return the sum of the squared change of finite pixels, a line at a time: pictures may be large."""
-    import numpy as np
-
     total = 0.0
     with np.errstate(invalid="ignore"):  # infinite pixels stay what they are
         for old, new in zip(before, after, strict=True):

@@ -1,8 +1,6 @@
-"""What is being done and what came of it, in plain words; methods name their steps in technical terms."""
+"""What is being done, in plain words; methods name their steps in technical terms."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 _HALF = "half size"
 _WORDS = {
@@ -39,37 +37,3 @@ def plain_stage(what: str) -> str:
     return ": ".join(
         [*(_WORDS.get(part, part) for part in named), *size, _WORDS.get(step, step) + comma + rest]
     )
-
-
-def plain_parameters(parameters: Mapping[str, object]) -> list[str]:
-    """Return what was chosen and found, each in a few words; how the tone was put right is no news.
-
-    Examples
-    --------
-    >>> plain_parameters({"quality": "fast", "strength": 0.70001, "tone": 0.3861, "hot_pixels": 57})
-    ['quality fast', 'strength 0.7', '57 hot pixels replaced']
-    """
-    found = []
-    for name, value in parameters.items():
-        if name == "hot_pixels":
-            found.append(f"{value} hot pixel{'' if value == 1 else 's'} replaced")
-        elif name == "n_specks":
-            found.append(f"{value} specks replaced")
-        elif name != "tone":
-            found.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")
-    return found
-
-
-def tone_decision(parameters: Mapping[str, object]) -> list[str]:
-    """Return a line about the tone, if there is anything to say.
-
-    Examples
-    --------
-    >>> tone_decision({"tone": 0.386})
-    ['tone: noise darkens the shadows of pictures with a tone curve; 39 % of that was put right']
-    """
-    tone = parameters.get("tone")
-    if not isinstance(tone, float) or tone <= 0.0:
-        return []
-    share = f"{100 * tone:.0f} % of that was put right"
-    return [f"tone: noise darkens the shadows of pictures with a tone curve; {share}"]

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from ..core.parallel import Progress
+from ..io import FileError, atomic_write
+from ..io.base import OpenFile, naming_errors, one_line
+from ..io.files import check_writable, write_checked
+from ..io.formats import module_of
+from ..io.images import Details, ImageFile
+from ..io.stacks import cut
 from .errors import UsageError
-from .frame_numbers import check_frame, frames_around, frames_looked_at
 from .frames import FrameRun, as_series
+from .job import DenoiseJob
 from .job_warnings import JobWarning
-from .jobs import DenoiseJob, Outcome, no_progress
-
-if TYPE_CHECKING:
-    from ..io import ImageFile
-    from ..io.base import OpenFile
+from .jobs import Outcome, no_progress
+from .stack import Denoised, check_frame, frames_around, frames_looked_at
 
 _SURVEYED = 0.02  # of the time: all frames are decoded once before the work begins
 
@@ -26,12 +30,6 @@ def denoise_video(
     file: OpenFile, target: Path, job: DenoiseJob, progress: Progress | None
 ) -> Outcome:
     """Look through a video, find its noise, denoise it frame by frame or as a series, and write it."""
-    from .. import __version__
-    from ..io import FileError, atomic_write
-    from ..io.base import naming_errors, one_line
-    from ..io.formats import module_of
-
-    start = time.perf_counter()
     report = progress or no_progress
     series = as_series(job)
     if job.dtype:
@@ -45,18 +43,16 @@ def denoise_video(
     n_frames = len(video.times)
     if job.frame is not None:
         check_frame(job.frame, n_frames)
-        return _denoise_frame(file, video, target, job, series, report, start)
+        return _denoise_frame(file, video, target, job, series, report)
     with naming_errors(file.path):
         io_video.encoder_of(video.pixels, job.lossless, target)
         looked_at = [each.pixels for each in video.some(frames_looked_at(n_frames))]
     report(_SURVEYED, "noise")
     run = _start(video, looked_at, job, series, n_frames // 2)
-    level = "" if run.words is None else f", {run.words.words}"
-    note = f"symsmooth {__version__}: {job.method.name}{level}"
     waiting: deque[Any] = deque()
     try:
         with atomic_write(target) as handle:
-            writer = io_video.VideoWriter(handle, target, video, job.lossless, note)
+            writer = io_video.VideoWriter(handle, target, video, job.lossless, job.note(run.words))
             try:
                 for _, after in run.pairs(_read(file, video, waiting, others=writer.copy)):
                     writer.write(waiting.popleft(), after)
@@ -69,24 +65,16 @@ def denoise_video(
             file.close()  # it may be what is written
     except OSError as error:
         raise FileError(f"{target}: cannot be written: {one_line(error)}") from error
-    check, warnings = run.check()
+    found = run.finish()
     if writer.dropped:
-        text = (
-            f"streams that {target.suffix} cannot hold were left out: {', '.join(writer.dropped)}"
-        )
-        warnings.append(JobWarning("streams", text))
-    image = described(video)
-    return Outcome(
-        file.path, target, image, _stack(image, series), 1, job, run.words, job.chosen, warnings,
-        time.perf_counter() - start, check,
-    )  # fmt: skip
+        dropped = ", ".join(writer.dropped)
+        text = f"streams that {target.suffix} cannot hold were left out: {dropped}"
+        found = found.warn([JobWarning("streams", text)])
+    return _outcome(file, target, video, job, series, found)
 
 
 def look_at_video(file: OpenFile, job: DenoiseJob) -> tuple[ImageFile, FrameRun]:
     """Find the noise of a video from several frames; only these are decoded."""
-    from ..io.base import naming_errors
-    from ..io.formats import module_of
-
     with naming_errors(file.path):
         video = module_of("VIDEO").Video(file)
         video.survey(decode=False)
@@ -97,10 +85,6 @@ def look_at_video(file: OpenFile, job: DenoiseJob) -> tuple[ImageFile, FrameRun]
 
 def described(video: Any) -> ImageFile:
     """Return what is told of a video: an image with a T axis that has no pixels of its own."""
-    import numpy as np
-
-    from ..io.images import Details, ImageFile
-
     colours = video.pixels.colours
     dtype = np.uint8 if video.pixels.depth == 8 else np.uint16
     pixels = np.broadcast_to(np.zeros((), dtype), (len(video.times), *video.shape))
@@ -109,17 +93,15 @@ def described(video: Any) -> ImageFile:
     return ImageFile(pixels, 3 if colours else None, None, video.format, details, axes)
 
 
-def _stack(image: ImageFile, series: bool) -> Any:
-    from ..io.stacks import cut
-
-    return cut(image, "time" if series else "none")
+def _outcome(
+    file: OpenFile, target: Path, video: Any, job: DenoiseJob, series: bool, found: Denoised
+) -> Outcome:
+    image = described(video)
+    return Outcome(file.path, target, image, cut(image, "time" if series else "none"), job, found)
 
 
 def _surveyed(file: OpenFile, report: Progress) -> Any:
     """Open a video and look through it."""
-    from ..io.base import naming_errors
-    from ..io.formats import module_of
-
     with naming_errors(file.path):
         video = module_of("VIDEO").Video(file)
     said = video.stream.frames
@@ -142,8 +124,6 @@ def _start(
 
 def _read(file: OpenFile, video: Any, waiting: deque[Any], **options: Any) -> Iterator[Any]:
     """Yield the pixels of frames; the frames wait until their pixels come back."""
-    from ..io.base import naming_errors
-
     frames = video.frames(**options)
     while True:
         with naming_errors(file.path):
@@ -161,13 +141,8 @@ def _denoise_frame(
     job: DenoiseJob,
     series: bool,
     report: Progress,
-    start: float,
 ) -> Outcome:
     """Denoise one frame, with those around it if they help, and write it as a picture."""
-    from .. import __version__
-    from ..io import ImageFile
-    from ..io.files import check_writable, write_checked
-
     assert job.frame is not None
     around = (
         frames_around(job.frame, len(video.times)) if series else range(job.frame, job.frame + 1)
@@ -183,11 +158,5 @@ def _denoise_frame(
         report(_SURVEYED + (1 - _SURVEYED) * run.n_done / len(around), f"frame {number}")
         if number == job.frame:
             made = ImageFile(video.pixels.picture(after, video.rotation), axis, None, "")
-    level = "" if run.words is None else f", {run.words.words}"
-    write_checked(target, [made], f"symsmooth {__version__}: {job.method.name}{level}")
-    check, warnings = run.check()
-    image = described(video)
-    return Outcome(
-        file.path, target, image, _stack(image, series), 1, job, run.words, job.chosen, warnings,
-        time.perf_counter() - start, check,
-    )  # fmt: skip
+    write_checked(target, [made], job.note(run.words))
+    return _outcome(file, target, video, job, series, run.finish())

@@ -1,8 +1,8 @@
 """The command line: parses, asks ``app`` for the work, shows progress and prints.
 
-``files`` (denoise, noise), ``blend``, ``pages`` (compare, explain, demo), ``methods`` and ``serve`` hold
-the commands, ``plugins`` finds those of other packages, ``arguments`` and ``options`` read their arguments,
-``console`` prints.
+``files`` (denoise, noise), ``blend``, ``pages`` (compare, demo), ``methods`` and ``serve`` hold the
+commands, which ``commands`` loads when they are used, as those of other packages; ``arguments`` are what
+they share, ``console`` prints.
 At the top nothing but typer and the standard library is imported, so that ``--help`` is instant.
 """
 
@@ -14,27 +14,15 @@ from typing import Annotated
 
 import typer
 
-from ..app.ending import ending_on_signals
-from ..app.errors import UsageError
-from .blend import blend
-from .commands import TYPER_ERROR, PlainCommand, PlainGroup, describe_usage_error
-from .console import error_message, print_error, print_stopped
-from .files import denoise, noise
-from .flags import with_flags
-from .methods import methods
-from .options import MethodCommand
-from .pages import compare, demo, explain
-from .serve import serve
+from ..app.errors import UsageError, ending_on_signals
+from .commands import TYPER_ERROR, PlainGroup, describe_usage_error
+from .console import error_message, print_error, print_stopped, with_flags
 
 app = typer.Typer(
     cls=PlainGroup,
     help="Denoise images without training.",
     pretty_exceptions_enable=False,
 )
-
-app.command(cls=MethodCommand, context_settings={"ignore_unknown_options": True})(denoise)
-for _command in (noise, blend, methods, demo, compare, explain, serve):
-    app.command(cls=PlainCommand)(_command)
 
 
 def main() -> None:

@@ -10,49 +10,45 @@ import typer
 
 from ..app.blend import BlendJob, blend_files
 from ..app.errors import UsageError
-from .arguments import AsJson, Overwrite, Quiet
-from .commands import any_number
-from .console import echo, error_message, handling_errors, print_error
+from .arguments import AsJson, Overwrite, Quiet, any_number
+from .console import echo, handling_errors
+
+Strength = Annotated[
+    float,
+    typer.Option(
+        metavar="SHARE",
+        parser=any_number("--strength"),
+        help="Share of the noise reduction that is kept: 0 (noisy) to 1 (denoised).",
+    ),
+]
+ColourStrength = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        parser=any_number("--colour-strength"),
+        help="The same for colour; --strength is for brightness then.",
+    ),
+]
 
 
 def blend(
     noisy: Annotated[Path, typer.Argument(metavar="NOISY", help="The picture before.")],
     denoised: Annotated[Path, typer.Argument(metavar="DENOISED", help="The same after.")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="File to write.")],
-    strength: Annotated[
-        float,
-        typer.Option(
-            metavar="SHARE",
-            parser=any_number("--strength"),
-            help="Share of the noise reduction that is kept: 0 (noisy) to 1 (denoised).",
-        ),
-    ],
-    colour_strength: Annotated[
-        float | None,
-        typer.Option(
-            "--colour-strength",
-            metavar="SHARE",
-            parser=any_number("--colour-strength"),
-            help="The same for colour; --strength is for brightness then.",
-        ),
-    ] = None,
+    strength: Strength,
+    colour_strength: ColourStrength = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Blend a denoised picture with the noisy one: less strength, at once, without denoising again."""
-    with handling_errors(as_json):
+    with handling_errors(as_json, noisy):
         job = BlendJob(noisy, denoised, out, strength, colour_strength)
         if out.exists() and not overwrite:
             is_input = any(path.exists() and out.samefile(path) for path in (noisy, denoised))
             what = "is one of the inputs" if is_input else "exists"
             raise UsageError(f"{out} {what}; give another -o, or --overwrite to replace it")
-        try:
-            blend_files(job)
-        except UsageError:
-            raise
-        except Exception as error:
-            raise typer.Exit(print_error(error_message(error), 1, as_json, noisy)) from error
+        blend_files(job)
     if as_json:
         facts = {"input": str(noisy), "denoised": str(denoised), "output": str(out)}
         strengths = {"strength": strength, "colour_strength": colour_strength}

@@ -1,17 +1,72 @@
-"""Commands whose help and errors are for people: no types of Python, numbers refused in one sentence."""
+"""Commands whose help and errors are for people, our own and those of other packages.
+
+Each is a function that typer makes a command of when it is used: ``--help`` imports none of them.  Those of
+other packages are entry points of the group ``symsmooth.commands``.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+import os
+import sys
+from configparser import ConfigParser
+from configparser import Error as ConfigError
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from .plugins import find_command, find_plugins
+from ..app.errors import UsageError
 
+GROUP = "symsmooth.commands"
 TYPER_ERROR: Any = typer.BadParameter.__mro__[1]  # its UsageError, wherever it lives
+_METADATA = ".dist-info"  # the folder that a package has beside itself where it is installed
+
+# Our own commands: the module of each, and what ``--help`` says of it.
+OWN = {
+    "denoise": ("files", "Denoise files."),
+    "noise": (
+        "files",
+        "Say what noise there is and how much, in the image's units and in percent of its range.",
+    ),
+    "blend": (
+        "blend",
+        "Blend a denoised picture with the noisy one: less strength, at once, without denoising again.",
+    ),
+    "methods": (
+        "methods",
+        "List the methods, their own options, defaults and choices; of named ones also what options do.",
+    ),
+    "demo": (
+        "pages",
+        "Compare NLM, NLM with column normalisation, GSF and the default method on one picture.",
+    ),
+    "compare": (
+        "pages",
+        "Compare methods on a picture: one HTML file with divider, zoom, method noise and numbers.",
+    ),
+    "serve": (
+        "serve",
+        "Serve a page where pictures are dropped, denoised and compared; Ctrl-C ends it.",
+    ),
+}
+# Commands that our other packages bring: what to install, and what ``--help`` says of them.
+KNOWN = {
+    "explain": (
+        "symsmooth-repro",
+        "Show what the paper's mixture learns from a picture: clusters, neighbours, k and lambda.",
+    ),
+    "reproduce": (
+        "symsmooth-repro",
+        "Measure every table and figure of the paper again and write a report.",
+    ),
+    "benchmark": (
+        "symsmooth-repro",
+        "Measure PSNR, SSIM and time of methods and peers on a folder of pictures; resumable.",
+    ),
+}
 
 
 class PlainCommand(TyperCommand):
@@ -23,23 +78,31 @@ class PlainCommand(TyperCommand):
 
 
 class PlainGroup(TyperGroup):
-    """The same for a command that has others, also such as other packages bring."""
+    """A command that has others: our own, and such as other packages bring."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        for name, (module, told) in OWN.items():
+            place = Plugin("symsmooth", f"{__package__}.{module}:{name}")
+            self.commands[name] = LazyCommand(name, place, told)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of our own commands, then those of other packages."""
-        own: list[str] = super().list_commands(ctx)
-        return own + [name for name in find_plugins() if name not in own]
+        return [*OWN, *(name for name in find_plugins() if name not in OWN)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; of those of other packages what is known without loading them."""
-        own = super().get_command(ctx, cmd_name)
-        return find_command(cmd_name, PlainCommand) if own is None else own
+        """Return a command, of which no more than a sentence is known before it is used."""
+        if cmd_name in OWN:
+            return self.commands[cmd_name]
+        found = find_plugins().get(cmd_name)
+        if found is None and cmd_name not in KNOWN:
+            return None
+        _, told = KNOWN.get(cmd_name, ("", f"Of {found and found.package}."))
+        return LazyCommand(cmd_name, found, told)
 
     def load_commands(self) -> dict[str, Any]:
-        """Return all commands by name, those of other packages loaded."""
-        others = [name for name in find_plugins() if name not in self.commands]
-        found = {name: find_command(name, PlainCommand) for name in others}
-        return {**self.commands, **{name: each.load() for name, each in found.items() if each}}
+        """Return all commands by name, loaded."""
+        return {name: self.get_command(None, name).load() for name in self.list_commands(None)}
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return its parameters."""
@@ -61,33 +124,79 @@ def describe_usage_error(error: Any) -> str:
     return text if context is None else f"{text}; see {context.command_path} --help"
 
 
-def whole_number(flag: str, low: int, high: int | None = None) -> Callable[[Any], int]:
-    """Return a parser for whole numbers within limits."""
-    limits = f"of at least {low}" if high is None else f"from {low} to {high}"
+@dataclass(frozen=True)
+class Plugin:
+    """Where a command is."""
 
-    def parse(text: Any) -> int:
+    package: str
+    place: str  # module:function
+
+
+@cache
+def find_plugins() -> dict[str, Plugin]:
+    """Return the commands of other packages that are installed, by name.
+
+    The files of all packages are read here because ``importlib.metadata.entry_points`` takes ten times as
+    long, a quarter of all of ``--help``.
+    """
+    found: dict[str, Plugin] = {}
+    for folder in sys.path:
         try:
-            number = int(text)
-        except ValueError:
-            number = low - 1
-        if not low <= number <= (math.inf if high is None else high):
-            raise TYPER_ERROR(f"{flag} must be a whole number {limits}, got {str(text)!r}")
-        return number
+            names = sorted(name for name in os.listdir(folder or ".") if name.endswith(_METADATA))
+        except OSError:
+            continue
+        for name in names:
+            package = name.partition("-")[0].replace("_", "-")
+            for command, place in _declared(os.path.join(folder, name)).items():
+                found.setdefault(command, Plugin(package, place))
+    return found
 
-    return parse
+
+def _declared(folder: str) -> dict[str, str]:
+    """Return the commands that a package says it has; what cannot be read says nothing."""
+    try:
+        with open(os.path.join(folder, "entry_points.txt"), encoding="utf-8") as handle:
+            text = handle.read()
+        if f"[{GROUP}]" not in text:
+            return {}
+        parser = ConfigParser(delimiters="=", interpolation=None)
+        parser.optionxform = str  # type: ignore[method-assign,assignment]
+        parser.read_string(text)
+        return dict(parser[GROUP])
+    except (OSError, UnicodeDecodeError, ConfigError):
+        return {}
 
 
-def any_number(flag: str, low: float | None = None) -> Callable[[Any], float]:
-    """Return a parser for numbers; finite ones from ``low`` on, if that is given."""
-    limit = "" if low is None else f" of at least {low:g}"
+class LazyCommand(TyperCommand):
+    """A command that is loaded when it is used; until then its name and a sentence are known."""
 
-    def parse(text: Any) -> float:
+    def __init__(self, name: str, plugin: Plugin | None, told: str) -> None:
+        self._plugin = plugin
+        super().__init__(name, callback=None, help=told)
+
+    def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
+        """Parse the arguments of the command itself; none while a shell completes what is not there."""
         try:
-            number = float(text)
-            if low is None or low <= number < math.inf:
-                return number
-        except ValueError:
-            pass
-        raise TYPER_ERROR(f"{flag} must be a number{limit}, got {str(text)!r}")
+            command: Any = self.load()
+        except UsageError:
+            if not extra.get("resilient_parsing"):
+                raise
+            command = super()
+        return command.make_context(info_name, args, parent=parent, **extra)
 
-    return parse
+    def load(self) -> TyperCommand:
+        """Import the command; whatever is wrong with it is one sentence."""
+        if self._plugin is None:
+            package = KNOWN[str(self.name)][0]
+            raise UsageError(f"{self.name} is in a package of its own: pip install {package}")
+        maker = typer.Typer(add_completion=False)
+        try:
+            module, _, function = self._plugin.place.partition(":")
+            maker.command(self.name, cls=PlainCommand)(getattr(import_module(module), function))
+            command: Any = typer.main.get_command(maker)
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            package = self._plugin.package
+            raise UsageError(f"{self.name} of {package} cannot be loaded: {why}") from error
+        loaded: TyperCommand = command
+        return loaded

@@ -6,24 +6,75 @@ import json
 import signal
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import typer
 
-from ..app.ending import EndedBySignal
-from ..app.errors import UsageError
+from ..app.errors import EndedBySignal, UsageError
+from ..app.job_warnings import JobWarning, Remedy
 from ..app.stages import plain_stage
 from ..core.user_warnings import UnitsWarning
-from .flags import with_flags
 
 _KNOWN = 0.03  # of the work must be done before it is said how long the rest takes
 
+# Remedies for what is doubtful; {value} is what goes with one: a number, or where to write.
+REMEDIES: Mapping[Remedy, str] = {
+    "level": "give its level, such as --sigma {value}",
+    "coarse": "--noise correlated",
+    "region": "--noise-from X,Y,W,H",
+    "this-region": "--noise-from {value}",
+    "stronger": "--strength {value}",
+    "floats": "write --dtype float32{value}",
+    "series": "--time",
+    "resume": "--resume",
+}
+# Options whose flag is not their name with two dashes.
+_FLAGS = {
+    "out": "-o",
+    "series": "--time",
+    "frame": "--frame N",
+    "region": "--noise-from",
+    "model": "--noise FILE.json",
+}
+
+
+def flag_of(option: str) -> str:
+    """Return the flag of an option.
+
+    Examples
+    --------
+    >>> flag_of("dtype"), flag_of("series")
+    ('--dtype', '--time')
+    """
+    return _FLAGS.get(option, f"--{option.replace('_', '-')}")
+
+
+def with_flags(error: BaseException) -> str:
+    """Return the message of an error, with the flags of the options that it is about.
+
+    Examples
+    --------
+    >>> from symsmooth.app.errors import UsageError
+    >>> with_flags(UsageError("a video keeps its depth; leave the dtype out", "dtype"))
+    'a video keeps its depth; leave the dtype out (--dtype)'
+    """
+    flags = ", ".join(map(flag_of, getattr(error, "options", ())))
+    return f"{error} ({flags})" if flags else str(error)
+
+
+def said(message: str | JobWarning) -> str:
+    """Return a message, or a warning with its remedies as flags."""
+    return message if isinstance(message, str) else message.say(REMEDIES)
+
 
 @contextmanager
-def handling_errors(as_json: bool = False) -> Iterator[None]:
-    """End with 2 on wrong usage, with 130 on Ctrl-C (128 + number for other signals), in our own words."""
+def handling_errors(as_json: bool = False, source: Path | None = None) -> Iterator[None]:
+    """End in our own words: with 2 on wrong usage, with 1 on other errors, with 130 on Ctrl-C.
+
+    Other signals end with 128 and their number.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnitsWarning)
@@ -32,6 +83,10 @@ def handling_errors(as_json: bool = False) -> Iterator[None]:
         raise typer.Exit(print_error(with_flags(error), 2, as_json)) from error
     except KeyboardInterrupt as error:
         raise typer.Exit(print_stopped(error)) from error
+    except (BrokenPipeError, typer.Exit, typer.Abort):
+        raise
+    except Exception as error:
+        raise typer.Exit(print_error(error_message(error), 1, as_json, source)) from error
 
 
 class ProgressBar:
@@ -123,12 +178,6 @@ def error_message(error: Exception, source: Path | None = None) -> str:
         text = f"{type(error).__name__}: {text}"
     named = source is None or text.startswith(str(source))
     return text if named else f"{source}: {text}"
-
-
-def echo_lines(lines: Iterable[str]) -> None:
-    """Print lines."""
-    for line in lines:
-        echo(line)
 
 
 def echo(text: str, *, err: bool = False) -> None:

@@ -5,166 +5,117 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-from ..app import batch, jobs, noise_models
+from ..app import batch, noise_models
 from ..app.errors import UsageError
+from ..app.job import ChannelAxis, DenoiseJob
 from ..app.job_warnings import JobWarning
+from ..app.jobs import Outcome, describe_size
 from ..app.large import BoxOptions
-from ..app.noise_report import NoiseDescription, describe, value_range
-from ..app.raw import describe_raw_noise, is_raw, law_of_pixels, raw_noise
-from ..app.run import BatchJob, run, run_series
-from ..app.series import find_series, look_at_series, plan_series
-from ..app.video import look_at_video
-from .arguments import (
-    AsJson,
-    Axis,
-    Calibrate,
-    Darks,
-    DtypeName,
-    Format,
-    Frame,
-    Inputs,
-    Jobs,
-    Linear,
-    Lossless,
-    MethodName,
-    NoiseFrom,
-    Out,
-    Overwrite,
-    Quiet,
-    Resume,
-    SaveNoise,
-    Scheduler,
-    Seed,
-    Sigma,
-    Slices,
-    Time,
-    Verbose,
-    Volume,
-    Workers,
-)
+from ..app.run import BatchJob, FileJob, in_order, run
+from ..app.series import SeriesJob, find_series, plan_series
+from ..io.noise_files import save_noise
+from ..io.stacks import cut
+from ..noise import Noise
+from . import arguments as given
+from .arguments import parse_channel_axis, parse_job
 from .console import (
     echo,
-    echo_lines,
     error_message,
     handling_errors,
     print_error,
     print_warning,
     progress_bar,
+    said,
 )
-from .flags import said
-from .options import (
-    check_sigma,
-    find_method,
-    given_options,
-    parse_channel_axis,
-    parse_options,
-    parse_region,
-    parse_third_axis,
-    split_arguments,
-)
-from .streams import Streams, opened_inputs, opened_streams
-
-if TYPE_CHECKING:
-    from ..app.frames import FrameRun
-    from ..io import ImageFile
-    from ..io.stacks import Third
-    from ..noise import Noise, NoiseEstimator
+from .streams import Streams, opened_streams
 
 
 def denoise(
     context: typer.Context,
-    inputs: Inputs,
-    out: Out = "",
-    method: MethodName = "",
-    sigma: Sigma = None,
-    noise_from: NoiseFrom = "",
-    channel_axis: Axis = "auto",
-    volume: Volume = False,
-    slices: Slices = False,
-    time: Time = False,
-    frame: Frame = None,
-    lossless: Lossless = False,
-    format: Format = "",
-    dtype: DtypeName = "",
-    linear: Linear = False,
-    n_jobs: Jobs = 1,
-    workers: Workers = None,
-    seed: Seed = 0,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-    overwrite: Overwrite = False,
-    resume: Resume = False,
-    scheduler: Scheduler = "",
+    inputs: given.Inputs,
+    out: given.Out = "",
+    method: given.MethodName = "",
+    sigma: given.Sigma = None,
+    noise_from: given.NoiseFrom = "",
+    channel_axis: given.Axis = "auto",
+    volume: given.Volume = False,
+    slices: given.Slices = False,
+    time: given.Time = False,
+    frame: given.Frame = None,
+    lossless: given.Lossless = False,
+    format: given.Format = "",
+    dtype: given.DtypeName = "",
+    linear: given.Linear = False,
+    n_jobs: given.Jobs = 1,
+    workers: given.Workers = None,
+    seed: given.Seed = 0,
+    as_json: given.AsJson = False,
+    quiet: given.Quiet = False,
+    verbose: given.Verbose = False,
+    overwrite: given.Overwrite = False,
+    resume: given.Resume = False,
+    scheduler: given.Scheduler = "",
+    quality: given.Quality = None,
+    noise: given.NoiseKind = None,
+    strength: given.Strength = None,
+    chroma_strength: given.ChromaStrength = None,
+    grain: given.Grain = None,
+    tone: given.Tone = None,
+    channels: given.Channels = None,
+    specks: given.Specks = None,
 ) -> None:
-    """Denoise files.  Takes the options of methods too, such as --quality fast.
+    """Denoise files.
 
     IN may be a folder, which stands for the pictures in it, or a pattern in quotes, such as
     'folder/**/*.tif': the folders are kept below OUT.
     A single - reads standard input, and with -o - the result goes to standard output.
     """
     with handling_errors(as_json):
-        names, unknown = split_arguments(inputs)
-        out = out or ("-" if names == ["-"] else "")
-        check_sigma(sigma)
-        axis = parse_channel_axis(channel_axis)
-        chosen = find_method(method)
-        options = parse_options(chosen, given_options(context) | unknown)
-        third = parse_third_axis(volume, slices, time, frame)
-        region = parse_region(noise_from)
-        how = jobs.DenoiseJob(
-            chosen,
-            options,
-            sigma,
-            axis,
-            workers,
-            seed,
-            third,
-            region,
-            linear,
-            dtype,
-            frame,
-            lossless,
-        )
-        with opened_streams(names, out, format) as streams:
+        out = out or ("-" if inputs == ["-"] else "")
+        how = parse_job(context.params)
+        with opened_streams(inputs, out, format) as streams:
             printing = _Printing(as_json, quiet, verbose, streams)
             shown = sys.stderr.isatty() and not (as_json or quiet)
-            if third == "time":
-                series = plan_series(
-                    streams.names, streams.out, how, overwrite, resume, printing.notify
-                )
-                if series:
-                    _check_one_by_one(n_jobs, scheduler)
-                    with progress_bar("", shown) as bar:
-                        pause = nullcontext if bar is None else bar.pause
-                        _print_in_order(run_series(series, bar), printing, pause)
-                    return
-            plan = batch.plan_outputs(streams.names, streams.out, overwrite, resume)
-            for line in plan.skipped:
-                printing.notify(line)
-            if plan.done:
-                total = len(plan.done) + len(plan.targets)
-                printing.notify(f"skipped {len(plan.done)} of {total} files: their output exists")
             boxes = BoxOptions(resume, scheduler, printing.notify)
+            asked = _plan(streams, how, boxes, overwrite, printing.notify)
+            if n_jobs > 1 and any(isinstance(job, SeriesJob) for job in asked):
+                raise UsageError("frames of a series follow each other; leave out --jobs")
             with progress_bar("", shown) as bar:
-                results = run(BatchJob(plan.targets, how, boxes, n_jobs), bar)
+                results = run(BatchJob(asked, n_jobs), bar)
                 _print_in_order(results, printing, nullcontext if bar is None else bar.pause)
 
 
-def _check_one_by_one(n_jobs: int, scheduler: str) -> None:
-    """Refuse what would part the frames of a series."""
-    if n_jobs > 1:
-        raise UsageError("frames of a series follow each other; leave out --jobs")
-    if scheduler:
-        raise UsageError("a cluster takes pictures and volumes; leave out --time or --scheduler")
+def _plan(
+    streams: Streams,
+    how: DenoiseJob,
+    boxes: BoxOptions,
+    overwrite: bool,
+    notify: Callable[[str], None],
+) -> Sequence[FileJob | SeriesJob]:
+    """Return what is to be done: to pictures that are series, or to each file."""
+    if how.third == "time":
+        series = plan_series(streams.names, streams.out, how, overwrite, boxes.resume, notify)
+        if series and boxes.scheduler:
+            raise UsageError(
+                "a cluster takes pictures and volumes; leave out --time or --scheduler"
+            )
+        if series:
+            return [job for job in series if job.targets]  # else all is there
+    plan = batch.plan_outputs(streams.names, streams.out, overwrite, boxes.resume)
+    for line in plan.skipped:
+        notify(line)
+    if plan.done:
+        total = len(plan.done) + len(plan.targets)
+        notify(f"skipped {len(plan.done)} of {total} files: their output exists")
+    return [FileJob(source, target, how, boxes) for source, target in plan.targets.items()]
 
 
 @dataclass(frozen=True)
@@ -181,12 +132,13 @@ class _Printing:
         if not self.quiet:
             echo(f"symsmooth: {self.streams.shown(said(message))}", err=True)
 
-    def result(self, source: Path, result: jobs.Outcome | list[str]) -> None:
+    def result(self, source: Path, result: Outcome | list[str]) -> None:
         """Print lines, or what was done to a file and what is doubtful about it."""
         if isinstance(result, list):
-            echo_lines(result)
+            for line in result:
+                echo(line)
             return
-        outcome = self.streams.renamed(result)
+        outcome = self.streams.renamed(result) if self.streams.hidden else result
         for warning in () if self.quiet else outcome.warnings:
             print_warning(f"{self.streams.shown(str(source))}: {said(warning)}")
         if self.as_json:
@@ -208,15 +160,15 @@ class _Printing:
 
 
 def noise(
-    inputs: Inputs,
-    save: SaveNoise = "",
-    calibrate: Calibrate = False,
-    darks: Darks = "",
-    channel_axis: Axis = "auto",
-    time: Time = False,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
-    overwrite: Overwrite = False,
+    inputs: given.Inputs,
+    save: given.SaveNoise = "",
+    calibrate: given.Calibrate = False,
+    darks: given.Darks = "",
+    channel_axis: given.Axis = "auto",
+    time: given.Time = False,
+    as_json: given.AsJson = False,
+    verbose: given.Verbose = False,
+    overwrite: given.Overwrite = False,
 ) -> None:
     """Say what noise there is and how much, in the image's units and in percent of its range.
 
@@ -231,7 +183,7 @@ def noise(
             raise UsageError("--darks goes with --calibrate; give both or none")
         if time and calibrate:
             raise UsageError("frames for --calibrate are of one still scene; leave out --time")
-        with opened_inputs(inputs) as streams:
+        with opened_streams(inputs) as streams:
             printing = _Printing(as_json, streams=streams)
             joined = find_series(streams.names, tell=printing.notify) if time else []
             series = {paths[0].parent: paths for paths in joined}
@@ -241,12 +193,22 @@ def noise(
                     sources, _expanded([darks], printing) if darks else [], axis, target, printing
                 )
                 return
-            kept = _Kept(target, sources)
-            looking = _Looking(axis, as_json, verbose, streams, kept, series)
-            answers = batch.in_order(sources, looking.answer, 1, threading.Event())
-            _print_in_order(answers, printing)
-            if target is not None:
-                kept.save(target, printing)
+            together = noise_models.Together(sources) if target is not None else None
+
+            def look(source: Path) -> list[str]:
+                looks = noise_models.look_at(source, axis, series.get(source, ()))
+                if together is not None:
+                    for each in looks:
+                        together.add(source, each)
+                shown = streams.shown(str(source))
+                return [_noise_text(shown, each, as_json, verbose) for each in looks]
+
+            _print_in_order(in_order(sources, look, 1, threading.Event()), printing)
+            if target is not None and together is not None:
+                with _failing_in_one_line(printing):
+                    model = together.model()
+                    _save(model, target)
+                printing.notify(f"saved {target}: {model}")
 
 
 def _expanded(names: list[str], printing: _Printing) -> list[Path]:
@@ -258,7 +220,7 @@ def _expanded(names: list[str], printing: _Printing) -> list[Path]:
 def _calibrate(
     sources: list[Path],
     darks: list[Path],
-    axis: jobs.ChannelAxis,
+    axis: ChannelAxis,
     target: Path | None,
     printing: _Printing,
 ) -> None:
@@ -289,120 +251,30 @@ def _failing_in_one_line(printing: _Printing) -> Iterator[None]:
 
 
 def _save(model: Noise, target: Path) -> None:
-    from ..io.noise_files import save_noise
 
     save_noise(model, target)
 
 
-class _Kept:
-    """What is saved of the files that are looked at, if anything is."""
-
-    def __init__(self, target: Path | None, sources: list[Path]) -> None:
-        self._wanted = set(noise_models.spread(sources)) if target is not None else set()
-        self._together = noise_models.Together()
-
-    def add(self, source: Path, image: ImageFile, estimator: NoiseEstimator) -> None:
-        """Keep a picture, if it is one of those that are looked at together."""
-        if source in self._wanted:
-            self._together.add(source, image, estimator)
-
-    def add_model(self, source: Path, model: Noise) -> None:
-        """Keep a model as it is: of a raw file, of frames."""
-        if self._wanted:
-            self._together.add_model(source, model)
-
-    def save(self, target: Path, printing: _Printing) -> None:
-        """Find one model for all, and write it."""
-        with _failing_in_one_line(printing):
-            model = self._together.model()
-            _save(model, target)
-        printing.notify(f"saved {target}: {model}")
-
-
-@dataclass(frozen=True)
-class _Looking:
-    """How noise is looked for in files."""
-
-    axis: jobs.ChannelAxis
-    as_json: bool
-    verbose: bool
-    streams: Streams
-    kept: _Kept
-    series: dict[Path, list[Path]]  # folders whose pictures are frames
-
-    def answer(self, source: Path) -> list[str]:
-        """Return a line for each image of a file."""
-        from ..io.formats import open_file
-
-        shown = Path(self.streams.shown(str(source)))
-        how = jobs.DenoiseJob(find_method(""), {}, None, self.axis, None, 0, "time")
-        if source in self.series:
-            return [self._frames(source, shown, *look_at_series(self.series[source], how))]
-        with open_file(source) as file:
-            if file.format == "VIDEO":
-                return [self._frames(source, shown, *look_at_video(file, how))]
-            if is_raw(file):
-                image, model = raw_noise(file)
-                self.kept.add_model(source, law_of_pixels(model, image))
-                words = describe_raw_noise(model, image)
-                return [_noise_text(shown, image, words, self.as_json, self.verbose)]
-            images = jobs.read_file(file, self.axis)
-        return [self._line(source, shown, image) for image in images]
-
-    def _frames(self, source: Path, shown: Path, image: ImageFile, run: FrameRun) -> str:
-        """Describe the noise that frames have in common."""
-        assert run.words is not None
-        assert run.noise is not None
-        self.kept.add_model(source, run.noise)
-        return _noise_text(shown, image, run.words, self.as_json, self.verbose, "time")
-
-    def _line(self, source: Path, shown: Path, image: ImageFile) -> str:
-        """Describe the noise of one image, as `denoise` sees it."""
-        from ..io.stacks import cut
-        from ..noise import resolve
-
-        if image.is_bilevel:
-            if self.as_json:
-                facts = {"input": str(shown), "noise": None, "percent": 0.0, "range": 1.0}
-                return json.dumps(facts | {"shape": list(image.pixels.shape), "dtype": "bool"})
-            size = jobs.describe_size(image, cut(image))
-            return f"{shown}: {size}, black or white: no noise level"
-        stack, span = cut(image), value_range(image.pixels)
-        estimator = jobs.noise_estimator(image, stack)
-        self.kept.add(source, image, estimator)
-        pixels = jobs.middle_slice(image, stack)
-        found = describe(resolve(estimator), pixels, span, given=False, assumed=False)
-        return _noise_text(shown, image, found, self.as_json, self.verbose)
-
-
-def _noise_text(
-    source: Path,
-    image: ImageFile,
-    found: NoiseDescription,
-    as_json: bool,
-    verbose: bool,
-    third: Third = "auto",
-) -> str:
+def _noise_text(source: str, look: noise_models.Look, as_json: bool, verbose: bool) -> str:
     """Return the line, or JSON, about one image and its noise."""
-    from ..io.stacks import cut
-
-    raw = image.details.raw
-    span = image.details.span if raw is None else raw.span
-    span = value_range(image.pixels) if span is None else span
-    percent = 100 * found.level / span if span else 0.0
+    image, found = look.image, look.words
+    percent = 100 * found.level / look.span if found is not None and look.span else 0.0
     if as_json:
         facts = {
-            "input": str(source),
-            "noise": dict(found.fields),
+            "input": source,
+            "noise": None if found is None else dict(found.fields),
             "percent": percent,
-            "range": span,
+            "range": 1.0 if found is None else look.span,
+            "shape": list(image.pixels.shape),
+            "dtype": str(image.pixels.dtype) if found is not None else "bool",
         }
-        kind = {"shape": list(image.pixels.shape), "dtype": str(image.pixels.dtype)}
-        return json.dumps(facts | kind)
+        return json.dumps(facts)
+    size = describe_size(image, cut(image, look.third))
+    if found is None:
+        return f"{source}: {size}, black or white: no noise level"
     detail = f" [{found.detail}]" if verbose else ""
     reasons = found.fields.get("reasons")
     why = f": {'; '.join(reasons)}" if isinstance(reasons, list) else ""
-    size = jobs.describe_size(image, cut(image, third))
     return f"{source}: {size}, {found.words} ({percent:.3g} %){detail}{why}"
 
 

@@ -1,4 +1,4 @@
-"""``symsmooth compare``, ``explain`` and ``demo``: pictures to look at."""
+"""``symsmooth compare`` and ``demo``: pictures to look at."""
 
 from __future__ import annotations
 
@@ -11,63 +11,36 @@ from typing import Annotated
 import typer
 
 from ..app.compare import CompareJob, check_target
+from ..app.compare import Page as HtmlPage
+from ..app.demo import FILES, run_demo
 from ..app.errors import UsageError
-from ..app.explain import ExplainJob
-from ..app.page import Page as HtmlPage
 from ..app.run import run
-from .arguments import (
-    Axis,
-    NoiseFile,
-    OneFile,
-    Overwrite,
-    Page,
-    Seed,
-    Sigma,
-    Slice,
-    Workers,
-)
-from .commands import whole_number
-from .console import echo, error_message, handling_errors, print_error, print_warning, progress_bar
-from .flags import said
-from .options import (
-    check_sigma,
-    complete_methods,
-    parse_channel_axis,
-    parse_methods,
-    parse_noise_file,
-    parse_slice,
+from . import arguments as given
+from .arguments import check_sigma, parse_channel_axis, parse_methods, parse_noise_file, parse_slice
+from .console import (
+    echo,
+    handling_errors,
+    print_warning,
+    progress_bar,
+    said,
 )
 
 DEMO_FOLDER = Path("symsmooth-demo")
-
-Side = Annotated[
-    int,
-    typer.Option(
-        metavar="PIXELS",
-        parser=whole_number("--side", 16, 1024),
-        help="Learn from the busiest square of this many pixels a side, 16 to 1024.",
-    ),
-]
 
 
 def demo(
     out: Annotated[
         Path, typer.Option("-o", "--out", metavar="DIR", help="Folder of the pictures.")
     ] = DEMO_FOLDER,
-    overwrite: Overwrite = False,
+    overwrite: given.Overwrite = False,
 ) -> None:
     """Compare NLM, NLM with column normalisation, GSF and the default method on one picture."""
-    from ..app.demo import FILES, run_demo
-
     with handling_errors():
         present = [name for name in FILES if (out / name).exists()]
         if present and not overwrite and out != DEMO_FOLDER:
             raise UsageError(f"{out / present[0]} exists; give --overwrite or another -o")
-        try:
-            with progress_bar("demo", sys.stderr.isatty()) as bar:
-                panels = run_demo(out, bar)
-        except Exception as error:
-            raise typer.Exit(print_error(error_message(error), 1)) from error
+        with progress_bar("demo", sys.stderr.isatty()) as bar:
+            panels = run_demo(out, bar)
         for panel in panels:
             time_taken = "" if panel.seconds is None else f"{panel.seconds:6.1f} s"
             echo(f"{panel.label:<14}{panel.psnr:6.2f} dB {time_taken}")
@@ -75,8 +48,8 @@ def demo(
 
 
 def compare(
-    source: OneFile,
-    out: Page,
+    source: given.OneFile,
+    out: given.Page,
     reference: Annotated[
         Path | None, typer.Option(metavar="CLEAN", help="The picture without noise, if known.")
     ] = None,
@@ -85,68 +58,42 @@ def compare(
         typer.Option(
             metavar="A,B,...",
             help="Such as denoise:fast,nlm:sinkhorn-iters=1,bm3d.",
-            autocompletion=complete_methods,
+            autocompletion=given.complete_methods,
         ),
     ] = "",
-    sigma: Sigma = None,
-    noise: NoiseFile = "",
-    channel_axis: Axis = "auto",
-    piece: Slice = "",
+    sigma: given.Sigma = None,
+    noise: given.NoiseFile = "",
+    channel_axis: given.Axis = "auto",
+    piece: given.Slice = "",
     time: Annotated[
         bool, typer.Option("--time", help="Of a stack in time: with the frames around it too.")
     ] = False,
-    workers: Workers = None,
-    seed: Seed = 0,
-    overwrite: Overwrite = False,
+    workers: given.Workers = None,
+    seed: given.Seed = 0,
+    overwrite: given.Overwrite = False,
 ) -> None:
     """Compare methods on a picture: one HTML file with divider, zoom, method noise and numbers."""
-    with _writing_a_page(out, sigma, overwrite):
+    with writing_a_page(out, sigma, overwrite):
         asked, model = parse_methods(methods), parse_noise_file(noise)
         axis, at = parse_channel_axis(channel_axis), parse_slice(piece)
         with progress_bar(source.name, sys.stderr.isatty()) as bar:
             job = CompareJob(source, asked, reference, sigma, axis, at, workers, seed, model, time)
             page = run(job, bar)
-        _save(page, out)
+        save_page(page, out)
 
 
-def explain(
-    source: OneFile,
-    out: Page,
-    sigma: Sigma = None,
-    side: Side = 384,
-    channel_axis: Axis = "auto",
-    piece: Slice = "",
-    workers: Workers = None,
-    seed: Seed = 0,
-    overwrite: Overwrite = False,
-) -> None:
-    """Show what the paper's mixture learns from a picture: clusters, neighbours, k and lambda."""
-    from ..core.plotting import require_matplotlib
-
-    with _writing_a_page(out, sigma, overwrite):
-        require_matplotlib()
-        axis, at = parse_channel_axis(channel_axis), parse_slice(piece)
-        with progress_bar(source.name, sys.stderr.isatty()) as bar:
-            page = run(ExplainJob(source, sigma, axis, at, side, workers, seed), bar)
-        _save(page, out)
-
-
-def _save(page: HtmlPage, out: Path) -> None:
+def save_page(page: HtmlPage, out: Path) -> None:
+    """Write a page, after what looks doubtful was said."""
     for warning in page.warnings:
         print_warning(said(warning))
     page.save(out)
 
 
 @contextmanager
-def _writing_a_page(out: Path, sigma: float | None, overwrite: bool) -> Iterator[None]:
+def writing_a_page(out: Path, sigma: float | None, overwrite: bool) -> Iterator[None]:
     """Check what is asked for; errors are one line; print where the page is."""
     with handling_errors():
         check_sigma(sigma)
         check_target(out, overwrite)
-        try:
-            yield
-        except UsageError:
-            raise
-        except (ValueError, TypeError, OSError, MemoryError) as error:
-            raise typer.Exit(print_error(error_message(error), 1)) from error
+        yield
         echo(f"the page is {out}, {out.stat().st_size / 1e6:.1f} MB")

@@ -15,8 +15,7 @@ from typing import Annotated
 import typer
 
 from ..app.errors import UsageError
-from .arguments import Workers
-from .commands import any_number, whole_number
+from .arguments import Workers, any_number, whole_number
 from .console import echo, handling_errors, print_error
 
 Port = Annotated[

@@ -45,30 +45,23 @@ class Streams:
 
 
 @contextmanager
-def opened_inputs(names: list[str]) -> Iterator[Streams]:
-    """Put a file in the place of ``-``, where only reading is asked for."""
-    if STREAM not in names:
-        yield Streams(names, "")
-        return
-    _check_alone(names, "")
-    with TemporaryDirectory(prefix="symsmooth-") as folder:
-        source = str(_read_stdin(Path(folder)))
-        yield Streams([source], "", (source,))
+def opened_streams(names: list[str], out: str | None = None, format: str = "") -> Iterator[Streams]:
+    """Put files in the place of ``-``; what was written to the last of them goes to standard output.
 
-
-@contextmanager
-def opened_streams(names: list[str], out: str, format: str) -> Iterator[Streams]:
-    """Put files in the place of ``-``; what was written to the last of them goes to standard output."""
-    _check(names, out, format)
+    None for ``out`` where only reading is asked for.
+    """
+    if out is not None:
+        _check_output(out, format)
+    if STREAM in (*names, out) and len(names) > 1:
+        raise UsageError("- stands for one picture; give no other input beside it")
     if STREAM not in (*names, out):
-        yield Streams(names, out)
+        yield Streams(names, out or "")
         return
     with TemporaryDirectory(prefix="symsmooth-") as folder:
-        source = Path(names[0])
-        if names == [STREAM]:
-            source = _read_stdin(Path(folder))
-        hidden = [str(source)] if names == [STREAM] else []
-        target = out
+        reads = names == [STREAM]
+        source = _read_stdin(Path(folder)) if reads else Path(names[0])
+        hidden = [str(source)] if reads else []
+        target = out or ""
         if out == STREAM:
             target = str(Path(folder) / f"out{_ending(source, format, names[0])}")
             hidden.append(target)
@@ -79,23 +72,17 @@ def opened_streams(names: list[str], out: str, format: str) -> Iterator[Streams]
             sys.stdout.buffer.flush()
 
 
-def _check(names: list[str], out: str, format: str) -> None:
+def _check_output(out: str, format: str) -> None:
     if not out:
         raise UsageError(
             "-o is missing: give a file, a folder (ending in /), or - for standard output"
         )
-    _check_alone(names, out)
     if out == STREAM and sys.stdout is None:
         raise UsageError("standard output is closed; give a file with -o")
     if format and out != STREAM:
         raise UsageError(
             "--format is for standard output (-o -); the ending of -o says a file's format"
         )
-
-
-def _check_alone(names: list[str], out: str) -> None:
-    if STREAM in (*names, out) and len(names) > 1:
-        raise UsageError("- stands for one picture; give no other input beside it")
 
 
 def _read_stdin(folder: Path) -> Path:

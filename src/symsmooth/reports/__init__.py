@@ -2,7 +2,7 @@
 
 - ``markup``: elements as escaped strings;
 - ``page``: the shell: header, contents, sections, light and dark;
-- ``tables``: one table, four forms: HTML, CSV, Markdown, plain rows;
+- ``tables``: a table in HTML;
 - ``plots``: one plot, three forms: SVG inside the page (in the page's colours), SVG and PNG files;
 - ``pictures``: strips of pictures with linked zoom and a divider.
 
@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from .markup import Html, element, join, prose
 from .page import Section, page
-from .pictures import Panel, png_bytes, png_uri, strip, thumbnails, webp_uri
+from .pictures import Panel, strip, webp_uri
 from .plots import Plot, Series, Style
-from .tables import Compared, Row, Table
+from .tables import Row, Table
 
 __all__ = [
-    "Compared",
     "Html",
     "Panel",
     "Plot",
@@ -30,10 +29,7 @@ __all__ = [
     "element",
     "join",
     "page",
-    "png_bytes",
-    "png_uri",
     "prose",
     "strip",
-    "thumbnails",
     "webp_uri",
 ]

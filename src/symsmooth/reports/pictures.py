@@ -23,21 +23,6 @@ class Panel:
     other: str = ""
 
 
-def png_bytes(pixels: Array) -> bytes:
-    """Return grey or colour pixels, 0 to 1 (clipped), as a PNG file."""
-    from PIL import Image
-
-    levels = np.rint(np.clip(np.asarray(pixels, np.float64), 0.0, 1.0) * 255).astype(np.uint8)
-    out = io.BytesIO()
-    Image.fromarray(levels).save(out, "PNG", optimize=True)
-    return out.getvalue()
-
-
-def png_uri(png: bytes) -> str:
-    """Return a PNG file as a data URI."""
-    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
-
-
 def webp_uri(pixels: Array, quality: int | None = None) -> str:
     """Return grey or colour pixels, 0 to 1 (clipped), as a WebP data URI; None loses nothing."""
     from PIL import Image
@@ -112,24 +97,6 @@ def strip(
         style=None if ratio == 1.0 else f"--ratio: {ratio:.4f}",
         data_viewer=True,
         data_open=large,
-    )
-
-
-def thumbnails(title: str, panels: Sequence[Panel]) -> Html:
-    """Return a row of small pictures, enlarged pixel by pixel, labels below."""
-    figures = [
-        element(
-            "figure",
-            element("img", src=panel.uri, alt="", decoding="async"),
-            element("figcaption", panel.label),
-        )
-        for panel in panels
-    ]
-    return element(
-        "div",
-        element("p", title, class_="strip-title"),
-        element("div", figures, class_="thumbs", tabindex="0", role="region", aria_label=title),
-        class_="thumbnails",
     )
 
 

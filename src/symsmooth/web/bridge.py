@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from ..app import jobs, noise_report
+from ..app.batch import natural_order as natural_order
 from ..app.compare import question_unchanged as question_unchanged
+from ..app.job import DenoiseJob
 from ..app.job_warnings import JobWarning as JobWarning
 from ..app.job_warnings import Remedy
 from ..app.noise_report import value_range
 from ..app.run import FileJob, run
 from ..app.series import SeriesJob, look_at_series
-from ..app.series import natural_order as natural_order
+from ..app.stack import apply, describe_noise, noise_estimator
 from ..app.video import look_at_video
 from ..core.image import Array, open_image
 from ..core.parallel import Progress
@@ -81,7 +83,7 @@ def warm_up(workers: int | None) -> None:
     METHODS[DEFAULT](noise, workers=workers)
 
 
-def make_job(settings: Settings, level: float, workers: int | None) -> jobs.DenoiseJob:
+def make_job(settings: Settings, level: float, workers: int | None) -> DenoiseJob:
     """Return what the controls say as the command line would.
 
     Parameters
@@ -114,12 +116,12 @@ def make_job(settings: Settings, level: float, workers: int | None) -> jobs.Deno
     if settings.channels != "auto" and "channels" in method.options:
         options["channels"] = settings.channels
     third: Any = settings.third
-    return jobs.DenoiseJob(method, options, sigma, "auto", workers, _SEED, third, region)
+    return DenoiseJob(method, options, sigma, "auto", workers, _SEED, third, region)
 
 
 def find_noise(
-    job: jobs.DenoiseJob, image: ImageFile, stack: Stack, at: Sequence[int]
-) -> tuple[jobs.DenoiseJob, Noise]:
+    job: DenoiseJob, image: ImageFile, stack: Stack, at: Sequence[int]
+) -> tuple[DenoiseJob, Noise]:
     """Return the noise that a job is to remove, and the job that knows it.
 
     A box was marked on the slice ``at`` of a stack; the command line takes the middle one.
@@ -131,14 +133,14 @@ def find_noise(
         model = resolve(marked, region=job.noise_region)
         job = _with_found(job, model)
         return job, model
-    found = job.find_noise(jobs.noise_estimator(image, stack, None, job.channels, job.specks))
+    found = job.find_noise(noise_estimator(image, stack, None, job.channels, job.specks))
     assert found is not None  # every method of the page removes noise
     if job.method.takes_noise and job.sigma is None and not job.has_model:
         job = _with_found(job, found)
     return job, found
 
 
-def _with_found(job: jobs.DenoiseJob, model: Noise) -> jobs.DenoiseJob:
+def _with_found(job: DenoiseJob, model: Noise) -> DenoiseJob:
     """Return a job that is told what noise was found for it."""
     options = {**job.options, "noise": model}
     return replace(job, options=options, noise_region=None, was_looked_at=True)
@@ -158,7 +160,7 @@ def slice_number(image: ImageFile, flat: Stack, at: Sequence[int]) -> int:
 
 def noise_of_file(image: ImageFile) -> tuple[Noise, float]:
     """Return what noise a file is found to have, and its level were it white."""
-    estimator = jobs.noise_estimator(image, cut(image))
+    estimator = noise_estimator(image, cut(image))
     return resolve(estimator), estimator.sigma
 
 
@@ -231,14 +233,14 @@ def without_steps(progress: Progress | None, name: str = "denoising") -> Progres
 
 
 def denoise_file(
-    path: Path, target: Path, job: jobs.DenoiseJob, progress: Progress | None
+    path: Path, target: Path, job: DenoiseJob, progress: Progress | None
 ) -> dict[str, Any]:
     """Denoise a file as the command line does; return what the page shows of it."""
     return _told(run(FileJob(path, target, job), without_steps(progress)))
 
 
 def denoise_frames(
-    sources: Sequence[Path], targets: Sequence[Path], job: jobs.DenoiseJob, progress: Progress
+    sources: Sequence[Path], targets: Sequence[Path], job: DenoiseJob, progress: Progress
 ) -> dict[str, Any]:
     """Denoise a video, or pictures that are one series, as the command line does."""
     if len(sources) == 1:
@@ -247,7 +249,7 @@ def denoise_frames(
 
 
 def noise_of_frames(
-    sources: Sequence[Path], job: jobs.DenoiseJob
+    sources: Sequence[Path], job: DenoiseJob
 ) -> tuple[ImageFile, Noise, noise_report.NoiseDescription]:
     """Return what a video, or pictures that are one series, are like, and the noise they have."""
     if len(sources) == 1:
@@ -260,7 +262,7 @@ def noise_of_frames(
     return image, found.noise, found.words
 
 
-def check_frames(job: jobs.DenoiseJob, title: str) -> None:
+def check_frames(job: DenoiseJob, title: str) -> None:
     """Refuse what cannot be done to frames, in words of the page."""
     if job.third == "volume":
         raise ValueError("Frames of a series are no slices of a volume; choose Slices or Series.")
@@ -268,14 +270,12 @@ def check_frames(job: jobs.DenoiseJob, title: str) -> None:
         raise ValueError(f"{title} knows of no time; choose the method Automatic, or Slices.")
 
 
-def knows_time(job: jobs.DenoiseJob) -> bool:
+def knows_time(job: DenoiseJob) -> bool:
     """Whether frames can help each other."""
     return "time_axis" in job.method.accepts
 
 
-def with_noise_of_box(
-    job: jobs.DenoiseJob, frame: Array, axis: int | None
-) -> tuple[jobs.DenoiseJob, Noise]:
+def with_noise_of_box(job: DenoiseJob, frame: Array, axis: int | None) -> tuple[DenoiseJob, Noise]:
     """Return the noise of a part of one frame, and the job that knows it."""
     model = resolve(open_image(frame, axis), region=(0, 0, frame.shape[1], frame.shape[0]))
     return _with_found(job, model), model
@@ -296,26 +296,23 @@ def _told(outcome: jobs.Outcome) -> dict[str, Any]:
 
 
 def denoise_pixels(
-    job: jobs.DenoiseJob,
+    job: DenoiseJob,
     model: Noise,
     pixels: Array,
     axis: int | None,
     progress: Progress | None,
 ) -> Array:
     """Denoise one picture whose noise is known."""
-    made, _ = jobs.apply(job, pixels, axis, model, progress)
-    return np.asarray(made)
+    return np.asarray(apply(job, pixels, axis, model, progress).pixels)
 
 
-def find_doubts(
-    job: jobs.DenoiseJob, model: Noise, file: ImageFile, removed: float
-) -> list[JobWarning]:
+def find_doubts(job: DenoiseJob, model: Noise, file: ImageFile, removed: float) -> list[JobWarning]:
     """Return what looks doubtful about a result, as the command line says it."""
     span = value_range(file.pixels)
-    noise = jobs.describe_noise(job, model, file.pixels, span)
+    noise = describe_noise(job, model, file.pixels, span)
     return noise_report.find_warnings(noise, file.pixels, span, removed, job.sigma)
 
 
-def brief_noise(job: jobs.DenoiseJob, model: Noise, file: ImageFile) -> str:
+def brief_noise(job: DenoiseJob, model: Noise, file: ImageFile) -> str:
     """Return the noise that a job assumes in two words."""
-    return jobs.describe_noise(job, model, file.pixels, value_range(file.pixels)).brief
+    return describe_noise(job, model, file.pixels, value_range(file.pixels)).brief

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from .. import methods as registry
-from ..app.noise_kinds import NOISE_KINDS
+from ..app.noise_report import NOISE_KINDS
 from ..io.formats import endings
 from ..methods import Method
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..app.series import natural_order
+from ..app.batch import natural_order
 from ..core.parallel import Cancelled
 from .catalogue import BY_NAME, EXAMPLES, MAX_METHODS, MIN_METHODS, VIDEO_ENDINGS
 from .errors import RefusedError, SessionError

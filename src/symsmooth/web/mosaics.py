@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..app.jobs import DenoiseJob
+from ..app.job import DenoiseJob
 from ..app.raw import describe_raw_noise, find_raw_noise, is_raw, law_of_light, law_of_pixels
 from ..app.raw import develop as developed
 from ..core.image import Array

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..app.ending import EndedBySignal, ending_on_signals
+from ..app.errors import EndedBySignal, ending_on_signals
 from .guard import Guard
 from .hosts import hosts_of
 from .process_queue import ProcessQueue

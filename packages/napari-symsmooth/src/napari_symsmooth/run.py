@@ -12,8 +12,7 @@ import numpy as np
 from symsmooth.app import stack
 from symsmooth.app.job import DenoiseJob
 from symsmooth.app.job_warnings import Remedy
-from symsmooth.app.noise_kinds import NOISE_KINDS
-from symsmooth.app.noise_report import NoiseDescription
+from symsmooth.app.noise_report import NOISE_KINDS, NoiseDescription
 from symsmooth.app.stack import denoise_stack
 from symsmooth.app.stages import plain_stage
 from symsmooth.core.image import Array

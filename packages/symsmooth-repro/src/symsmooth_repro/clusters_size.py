@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from symsmooth.reports import Compared, Plot, Series, Table
+from symsmooth.reports import Plot, Series
 
 from .clusters_sigma import judge
 from .common import BM3D, GSF, mean, strip_of, strip_plan, value
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed
+from .tables import Compared, Table
 
 
 def _sizes(setting: Setting) -> list[int]:
@@ -77,7 +78,7 @@ def _report(setting: Setting, results: Results) -> Outcome:
     )
     caption = f"Man, σ = 40, mean of {setting.pick(3, 1)} noise draws; PSNR in dB"
     head = ["size", "k", "GSF", "GSF, one pass", "BM3D"]
-    table = Table(caption, head, rows)  # type: ignore[arg-type]
+    table = Table(caption, head, rows)
     return Outcome([table], [plot], claims, strip_of(results, "Man, 200\u00d7200, σ = 40"))
 
 

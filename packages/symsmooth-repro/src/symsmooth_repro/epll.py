@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from symsmooth.reports import Compared, Row, Table
-
 from .common import GSF, SIDE, Contender, seed_of, strip_of, strip_plan, value
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed
+from .tables import Compared, Row, Table
 
 PRIORS = (
     Contender("EPLL (noisy)", "epll", {"prior": "noisy"}, printed="noisy"),

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from symsmooth.core.image import Array
-from symsmooth.reports import Compared, Row, Table
 
 from .common import Contender, db, strip_of, strip_plan
 from .images import CLASSICS
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed
+from .tables import Compared, Row, Table
 
 SPREADS = (
     0.3, 0.4, 0.5, 0.55, 0.6, 0.625, 0.65, 0.675, 0.7, 0.725, 0.75, 0.775, 0.8, 0.825, 0.85, 0.9, 0.95, 1.0,

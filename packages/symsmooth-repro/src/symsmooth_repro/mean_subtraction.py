@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from symsmooth.reports import Row, Table
-
 from .common import SIDE, db, seed_of
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting, Strip
+from .tables import Row, Table
 
 VARIANTS = {"kept": "means kept", "removed": "means removed", "updated": "removed, then updated"}
 SIGMAS = (40, 80)

@@ -7,6 +7,7 @@ grey levels of 255, as in the paper.  Noise is ``clean + sigma N(0, 1)``, neithe
 from __future__ import annotations
 
 import base64
+import io
 import time
 from typing import Any
 
@@ -20,7 +21,6 @@ from symsmooth.methods import METHODS
 from symsmooth.mixture.gsf import fit_gsf
 from symsmooth.mixture.selection import blend, cross_validate
 from symsmooth.noise import add_noise
-from symsmooth.reports import png_bytes
 
 from .centred import learn_without_means
 
@@ -193,7 +193,13 @@ def _pictures(denoised: Array, noisy: Array, level: float) -> Measured:
 
 
 def _png(pixels: Array) -> str:
-    return base64.b64encode(png_bytes(pixels)).decode("ascii")
+    """Return grey or colour pixels, 0 to 1 (clipped), as a PNG file in base64."""
+    from PIL import Image
+
+    levels = np.rint(np.clip(np.asarray(pixels, np.float64), 0.0, 1.0) * 255).astype(np.uint8)
+    out = io.BytesIO()
+    Image.fromarray(levels).save(out, "PNG", optimize=True)
+    return base64.b64encode(out.getvalue()).decode("ascii")
 
 
 def _small(options: dict[str, Any]) -> dict[str, Any]:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from symsmooth.reports import Html, Plot, Table
+from symsmooth.reports import Html, Plot
 
 from .images import ImageSet
 from .provenance import Provenance
+from .tables import Table
 
 Key = Hashable
 Result = dict[str, Any]  # what a measurement returned; pictures are base64 PNGs under "pictures"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from symsmooth.reports import Compared, Row, Table
-
 from . import gain
 from .common import strip_of, strip_plan
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed
+from .tables import Compared, Row, Table
 
 
 def _plan(setting: Setting) -> Plan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symsmooth.reports import Compared, Plot, Row, Series, Style, Table
+from symsmooth.reports import Plot, Series, Style
 
 from .common import (
     GSF,
@@ -20,6 +20,7 @@ from .common import (
 from .images import CLASSICS
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import main_mean, printed
+from .tables import Compared, Row, Table
 
 THREE = (NLM, ONE_STEP, GSF)
 SHOWN = (*THREE, GSF_ONE_PASS)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from symsmooth.reports import Plot, Row, Series, Table
+from symsmooth.reports import Plot, Series
 
 from . import gain
 from .common import Contender, strip_of, strip_plan
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed
+from .tables import Row, Table
 
 MAX_ITERATIONS = 10
 FALL = 0.005  # dB below the first iteration that count as a fall

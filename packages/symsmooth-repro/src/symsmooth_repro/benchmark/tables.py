@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from symsmooth.reports.tables import Row as Cells
-from symsmooth.reports.tables import Table
-
+from ..tables import Row as Cells
+from ..tables import Table
 from .measuring import Result
 from .model import Findings, Row
 

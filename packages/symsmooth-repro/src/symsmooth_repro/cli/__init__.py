@@ -1,1 +1,1 @@
-"""``symsmooth reproduce`` and ``symsmooth benchmark``: entry points of the group ``symsmooth.commands``."""
+"""Entry points of the group ``symsmooth.commands``: reproduce, benchmark and explain."""

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from symsmooth.app.errors import UsageError
-from symsmooth.cli.arguments import Workers
-from symsmooth.cli.commands import whole_number
-from symsmooth.cli.console import echo, error_message, handling_errors, print_error, print_warning
-from symsmooth.cli.options import parse_methods
+from symsmooth.cli.arguments import Workers, parse_methods, whole_number
+from symsmooth.cli.console import echo, handling_errors, print_error, print_warning
 
 from .reproduce import following
 
@@ -104,8 +102,6 @@ def benchmark(
                 err=True,
             )
             raise
-        except (ValueError, OSError) as error:
-            raise typer.Exit(print_error(error_message(error), 1)) from error
         _report(found, bool(sigmas or poisson or cameras))
 
 

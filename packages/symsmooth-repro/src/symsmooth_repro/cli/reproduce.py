@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from symsmooth.app.errors import UsageError
-from symsmooth.cli.commands import whole_number
-from symsmooth.cli.console import echo, error_message, handling_errors, print_error
+from symsmooth.cli.arguments import whole_number
+from symsmooth.cli.console import echo, handling_errors, print_error
 
 if TYPE_CHECKING:
     from ..runner import Tally
@@ -153,8 +153,6 @@ def reproduce(
                 err=True,
             )
             raise
-        except (ValueError, OSError) as error:
-            raise typer.Exit(print_error(error_message(error), 1)) from error
         for failure in found.failures:
             print_error(failure, 1)
         echo(

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.ndimage
 
-from ..core.image import Array, Float, open_image
-from ..core.parallel import Pool, Progress, part_of
-from ..core.patches import Features, whiten
-from ..filters.sinkhorn import normalize_rows, sinkhorn_knopp
-from ..filters.weights import regulated_nlm
-from ..mixture.em import neighbourhood, responsibilities
-from ..mixture.gsf import GSFResult, fit_gsf
-from .display import busiest
+from symsmooth.core.image import Array, Float, open_image
+from symsmooth.core.parallel import Pool, Progress, part_of
+from symsmooth.core.patches import Features, whiten
+from symsmooth.filters.sinkhorn import normalize_rows, sinkhorn_knopp
+from symsmooth.filters.weights import regulated_nlm
+from symsmooth.mixture.em import neighbourhood, responsibilities
+from symsmooth.mixture.gsf import GSFResult, fit_gsf
+from symsmooth.reports.display import busiest
 
 PATCH = 5
 H_S = 10.0

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..core.image import Array
-from ..core.plotting import require_matplotlib
-from ..mixture.figures import sure_curve
-from ..mixture.gsf import GSFResult
-from . import (
+from symsmooth.core.image import Array
+from symsmooth.core.plotting import require_matplotlib
+from symsmooth.mixture.figures import sure_curve
+from symsmooth.mixture.gsf import GSFResult
+from symsmooth.reports import (
     Panel,
     Plot,
     Row,
@@ -21,12 +21,12 @@ from . import (
     page,
     prose,
     strip,
-    thumbnails,
     webp_uri,
 )
-from .display import Range, display_range
-from .explain import H_S, PATCH, WEAK, Learned, Neighbours
-from .markup import Child, Html
+from symsmooth.reports.display import Range, display_range
+from symsmooth.reports.markup import Child, Html
+
+from .learning import H_S, PATCH, WEAK, Learned, Neighbours
 
 _RADIUS = 30  # pixels around a patch that are shown: 3 h_s, where the soft window ends
 _SHOWN_NEIGHBOURS = 6
@@ -164,17 +164,17 @@ def _neighbours(each: Neighbours, learned: Learned, *, is_open: bool) -> Html:
             element("span", f" row {each.place[0]}, column {each.place[1]}"),
         ),
         strip("Who votes, and how much", panels),
-        thumbnails(
+        _thumbnails(
             "Good neighbours: the most weight after (before → after)",
             [_neighbour(place, each, learned, shown) for place in good],
         ),
-        thumbnails(
+        _thumbnails(
             "Weak neighbours: those who lost most",
             [_neighbour(place, each, learned, shown) for place in weak],
         )
         if weak
         else None,
-        thumbnails(
+        _thumbnails(
             "Its clusters: mean patches and their share in the answer",
             [
                 Panel(f"{100 * share:.0f} %", webp_uri(shown(patch)), "")
@@ -183,6 +183,24 @@ def _neighbours(each: Neighbours, learned: Learned, *, is_open: bool) -> Html:
         ),
     ]
     return element("details", body, class_="item", open=is_open)
+
+
+def _thumbnails(title: str, panels: Sequence[Panel]) -> Html:
+    """Return a row of small pictures, enlarged pixel by pixel, labels below."""
+    figures = [
+        element(
+            "figure",
+            element("img", src=panel.uri, alt="", decoding="async"),
+            element("figcaption", panel.label),
+        )
+        for panel in panels
+    ]
+    return element(
+        "div",
+        element("p", title, class_="strip-title"),
+        element("div", figures, class_="thumbs", tabindex="0", role="region", aria_label=title),
+        class_="thumbnails",
+    )
 
 
 def _best_and_worst(each: Neighbours) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:

@@ -1,4 +1,4 @@
-"""``symsmooth explain`` and ``GSFResult.plot``: what is shown is what the equations say."""
+"""``symsmooth explain``: what is shown is what the equations say."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import symsmooth
 from symsmooth import cli
 from symsmooth.core.image import open_image
-from symsmooth.core.plotting import MissingMatplotlib
 from symsmooth.filters import weights
 from symsmooth.filters.sinkhorn import sinkhorn_knopp
 from symsmooth.io import write_image
-from symsmooth.mixture.figures import flat_view, sure_curve
-from symsmooth.reports.explain import H_S, PATCH, Learned, learn
-from symsmooth.reports.explain_page import explain_page
+from symsmooth_repro.explain.learning import H_S, PATCH, Learned, learn
+from symsmooth_repro.explain.page import explain_page
 
 from ..conftest import audit
 
@@ -140,46 +137,6 @@ def test_what_to_install_is_said_in_one_line(file: Path, monkeypatch: pytest.Mon
     assert result.exit_code == 1
     (line,) = result.stderr.splitlines()
     assert "pip install 'symsmooth[plots]'" in line
-
-
-# --- the figure -------------------------------------------------------------------------------
-
-
-def test_a_fit_can_be_plotted(learned: Learned) -> None:
-    figure = learned.result.plot()
-    titles = [axes.get_title() for axes in figure.axes]
-    assert titles[2:] == ["pilot (pass 1)", "average u", "result"]
-    assert len(titles) == 5
-    figure.canvas.draw()
-
-
-@pytest.mark.parametrize(("shape", "axis"), [((3, 12, 12), 0), ((6, 10, 10), None)])
-def test_colour_and_volumes_can_be_plotted(shape: tuple[int, ...], axis: int | None) -> None:
-    noisy = np.random.default_rng(2).normal(100, SIGMA, shape)
-    result = symsmooth.fit_gsf(noisy, SIGMA, n_clusters=9, channel_axis=axis)
-    for fit in (result, symsmooth.fit_gsf(noisy, 0.0, channel_axis=axis)):
-        figure = fit.plot()
-        figure.canvas.draw()
-        shown = figure.axes[-1].images[0].get_array()
-        assert figure.axes[-1].get_title() == "result"
-        assert shown.shape[:2] == shape[1:]
-
-
-def test_a_plot_without_matplotlib_says_what_to_install(
-    learned: Learned, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingMatplotlib, match=r"symsmooth.plots") as caught:
-        learned.result.plot()
-    assert "\n" not in str(caught.value)
-
-
-def test_the_curve_is_least_where_lambda_is_best(learned: Learned) -> None:
-    sure = learned.result.sure
-    fidelities, errors = sure_curve(sure)
-    best = fidelities[np.argmin(errors)]
-    assert best == pytest.approx(max(sure.best_fidelity, fidelities[0]), rel=0.3)
-    assert flat_view(np.zeros((4, 5, 6, 2)), 3).shape == (5, 6)
 
 
 # --- in a browser -----------------------------------------------------------------------------
