@@ -10,8 +10,9 @@ import pytest
 import tifffile
 
 from symsmooth.io import read_image, write_image
-from symsmooth.web import bridge, first_look, tasks
-from symsmooth.web.first_look import PART
+from symsmooth.web import bridge, denoising, tasks
+from symsmooth.web.denoising import PART
+from symsmooth.web.sessions import VIEW
 from symsmooth.web.worker import Reporter
 
 from ..serving import asked, reporter
@@ -27,7 +28,8 @@ def denoise_visible(path: Path, into: Path, visible: Any, **settings: Any) -> li
     into.mkdir()
     found = tasks.inspect_file(path, path.parent, LIMIT, reporter())
     at = tuple(found["info"]["middle"])
-    place = {"at": at, "visible": visible, "sigma": found["info"]["noise"]["sigma"]}
+    view = {"view": path.parent / VIEW, "frames": []}
+    place = {"at": at, "visible": visible, "info": found["info"], **view}
     tasks.denoise(path, place, into, asked(**settings), 1, LIMIT, watching)
     return messages
 
@@ -51,7 +53,7 @@ def test_what_is_on_the_screen_is_done_first(tmp_path: Path, channels: int) -> N
 def test_of_a_large_picture_all_that_is_on_the_screen_has_a_preview(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(first_look, "_LARGE", 700 * 600)
+    monkeypatch.setattr(denoising, "_LARGE", 700 * 600)
     path, seen = tmp_path / "a.png", []
     pixels = np.tile(rng.normal(120, 20, (350, 325)), (2, 2))
     write_image(path, np.clip(pixels, 0, 255).astype(np.uint8))
@@ -67,7 +69,7 @@ def test_of_a_large_picture_all_that_is_on_the_screen_has_a_preview(
     assert part["box"] == [10, 20, 500, 480]  # wider than the part of a small picture
     ((quality, shape, model),) = seen
     assert (quality, shape) == ("preview", (480, 500))
-    found, _ = bridge.noise_of_file(read_image(path))
+    found, *_ = bridge.noise_of_file(read_image(path))
     assert model == found  # the noise of the whole, not that of the part
 
 

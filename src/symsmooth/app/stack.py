@@ -293,6 +293,7 @@ def denoise_stack(
         )
     else:
         noise, estimator = _found_noise(job, pieces, opened=opened)
+    job.tell_noise(noise)
     span = value_range(image.pixels if isinstance(image.pixels, np.ndarray) else middle)
     run = StackRun(job, estimator, noise, middle, pieces.channel_axis_of_frames, span)
     result = np.empty(image.pixels.shape, work)

@@ -64,7 +64,7 @@ def run(
     names: Sequence[str] = (),
 ) -> None:
     """Serve until Ctrl-C, SIGTERM or SIGHUP, which end the process."""
-    from ..web.hosts import is_loopback
+    from ..web.guard import is_loopback
     from ..web.server import serve
 
     def ready(address: str) -> None:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .controller import Controller
-from .errors import RefusedError, SessionError
-from .pictures import VIEW, Picture
+from .errors import PageError, nothing_here
+from .sessions import VIEW, Picture
 from .settings import whole_numbers
 
 _NOISE_RANGE = 3.0  # sigmas of what was removed from grey to white
 
 
-def view_request(
-    controller: Controller, picture: Picture, query: Mapping[str, str]
-) -> dict[str, Any]:
+def view_request(picture: Picture, query: Mapping[str, str]) -> dict[str, Any]:
     """Return what is to be drawn, or refuse what there is not.
 
     The query has ``what`` (noisy, clean, result, removed), ``of`` (the number of the run), ``panel``
@@ -24,7 +21,7 @@ def view_request(
     """
     info = picture.info
     if info is None:
-        raise RefusedError(404, "There is nothing here.")
+        raise nothing_here()
     what = query.get("what", "noisy")
     at = numbers_in(query.get("at", ""))
     box = numbers_in(query.get("box", "")) or None
@@ -35,12 +32,12 @@ def view_request(
     first, second, blend = picture.folder / VIEW, None, None
     if what == "clean":
         if picture.reference is None:
-            raise RefusedError(404, "There is nothing here.")
+            raise nothing_here()
         first = picture.reference / VIEW
     elif what in ("result", "removed"):
-        folder = controller.folder_of(picture, _number(query.get("of", "")))
+        folder = picture.folder_of(_number(query.get("of", "")))
         if folder is None:
-            raise RefusedError(404, "There is nothing here.")
+            raise nothing_here()
         result = folder / f"result-{_number(query.get('panel', '0'))}.npy"
         shares = strengths_in(query.get("blend", ""))
         blend = None if shares is None else (first, *shares)
@@ -50,7 +47,7 @@ def view_request(
             low, high = -span, span
             limits = [(low, high)] * len(tints)
     elif what != "noisy":
-        raise RefusedError(404, "There is nothing here.")
+        raise nothing_here()
     return {
         "first": first, "second": second, "at": at, "box": box,
         "channel": channel, "channels": info["channels"], "low": low, "high": high,
@@ -72,13 +69,13 @@ def strengths_in(text: str) -> tuple[float, float] | None:
         return None
     percent = numbers_in(text)
     if len(percent) != 2 or max(percent) > 100:
-        raise RefusedError(404, "There is nothing here.")
+        raise nothing_here()
     return percent[0] / 100, percent[1] / 100
 
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise RefusedError(404, "There is nothing here.")
+        raise nothing_here()
     return int(text)
 
 
@@ -86,5 +83,5 @@ def numbers_in(text: str) -> tuple[int, ...]:
     """Return the whole numbers of "3.0.12", or refuse what is none."""
     try:
         return whole_numbers([_number(part) for part in text.split(".") if text])
-    except SessionError as error:
-        raise RefusedError(404, "There is nothing here.") from error
+    except PageError as error:
+        raise nothing_here() from error
