@@ -14,7 +14,8 @@ import pytest
 
 from symsmooth.core.parallel import Cancelled
 from symsmooth.web import pool as web_pool
-from symsmooth.web.pool import Pool, Run, WorkError
+from symsmooth.web.errors import PageError
+from symsmooth.web.pool import Pool, Run
 
 from .. import serving
 from ..serving import run_apart, wait_for
@@ -60,11 +61,11 @@ def test_a_process_answers_and_is_kept() -> None:
     async def test(pool: Pool) -> None:
         first = await process_of(pool)
         assert first != os.getpid()
-        with pytest.raises(WorkError, match=r"^what went wrong$"):
+        with pytest.raises(PageError, match=r"^what went wrong$"):
             await pool.submit("fail", "expected").outcome()
         with pytest.raises(RuntimeError, match=r"^ZeroDivisionError$"):
             await pool.submit("fail", "unexpected").outcome()
-        with pytest.raises(WorkError, match="not enough memory"):
+        with pytest.raises(PageError, match="not enough memory"):
             await pool.submit("take_memory").outcome()
         assert await process_of(pool) == first
 
@@ -75,7 +76,7 @@ def test_a_process_answers_and_is_kept() -> None:
 def test_a_process_that_hangs_or_dies_is_replaced(work: str, message: str) -> None:
     async def test(pool: Pool) -> None:
         before = await process_of(pool)
-        with pytest.raises(WorkError, match=message):
+        with pytest.raises(PageError, match=message):
             await pool.submit(work, seconds=1.0).outcome()
         assert is_gone(before)
         assert await process_of(pool) not in (before, os.getpid())

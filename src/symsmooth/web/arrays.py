@@ -37,7 +37,7 @@ def write_view(paths: Sequence[Path], kind: str, target: Path, max_bytes: int) -
         if kind == "raw":
             pixels = bridge.developed(read_images(paths[0])[0])
         else:
-            pixels, _ = arrange(bridge.read_file(paths[0])[0])
+            pixels, _ = arrange(read_images(paths[0])[0])
     np.save(target, pixels)
     return pixels
 
@@ -93,7 +93,7 @@ def join(paths: Sequence[Path], target: Path, max_bytes: int) -> Array:
     view: Array | None = None
     for number, path in enumerate(paths):
         with limit_decoded_size(max_bytes):
-            pixels, _ = arrange(bridge.read_file(path)[0])
+            pixels, _ = arrange(read_images(path)[0])
         if view is None:
             _check_size(len(paths), len(paths) * pixels.nbytes, max_bytes)
             shape = (len(paths), *pixels.shape)

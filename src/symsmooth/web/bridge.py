@@ -70,11 +70,6 @@ def kind_of(path: Path) -> str:
         return "raw" if raw.is_raw(file) else "video" if file.format == "VIDEO" else "image"
 
 
-def read_file(path: Path) -> list[ImageFile]:
-    """Return the images of a file."""
-    return jobs.open_file(path, "auto")
-
-
 def check_memory(piece: Array) -> None:
     """Refuse what would take more memory at work than there is."""
     needed = _WORKING_BYTES * piece.size
@@ -130,13 +125,7 @@ def blend(noisy: Path, denoised: Path, strength: float, colour: float, max_bytes
 def make_job(settings: Settings, level: float, workers: int | None) -> jobs.DenoiseJob:
     """Return what the controls say as the command line would.
 
-    Parameters
-    ----------
-    settings : Settings
-    level : float
-        The picture's noise were it white: for methods that know of no strength.
-    workers : int or None
-        Threads.
+    ``level`` is that of the picture's noise were it white, for methods that know of no strength.
     """
     method = METHODS[settings.method]
     sigma = settings.level if settings.noise == "white" else None
@@ -157,7 +146,7 @@ def make_job(settings: Settings, level: float, workers: int | None) -> jobs.Deno
         options["noise"] = load_noise(settings.model)
     elif sigma is None and kind != "auto" and "noise" in method.accepts:
         options["noise"] = kind
-    region = settings.box if settings.noise == "box" else None
+    region: Any = settings.box if settings.noise == "box" else None
     third: Any = settings.third
     return jobs.DenoiseJob(method, options, sigma, "auto", workers, _SEED, third, region)
 
@@ -214,19 +203,6 @@ def warm_up(workers: int | None) -> None:
     METHODS[DEFAULT](noise, workers=workers)
 
 
-def without_steps(progress: Progress, name: str) -> Progress:
-    """Return a callback that names the slice a method is at, or else ``name``, but not the method's step.
-
-    Examples
-    --------
-    >>> without_steps(print, "GSF")(0.2, "slice 2 of 9: estimates")
-    0.2 slice 2 of 9
-    >>> without_steps(print, "GSF")(0.3, "estimates")
-    0.3 GSF
-    """
-    return lambda fraction, what: progress(fraction, what.rpartition(": ")[0] or name)
-
-
 # --- noise ------------------------------------------------------------------------------------
 
 
@@ -272,11 +248,6 @@ def keep_noise(model: Any, path: Path, image: ImageFile | None = None) -> None:
     """
     with suppress(ValueError):
         save_noise(model if image is None else raw.law_of_pixels(model, image), path)
-
-
-def words_of_model(path: Path) -> str:
-    """Return what a noise model in a file says, or refuse what is none."""
-    return str(load_noise(path))
 
 
 def noise_details(

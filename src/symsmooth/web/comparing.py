@@ -12,10 +12,10 @@ import numpy as np
 from .. import __version__
 from ..core.image import Array
 from ..core.metrics import psnr, ssim
-from ..core.parallel import part_of
+from ..core.parallel import Progress, part_of
 from ..noise import resolve
 from . import arrays, bridge, drawing
-from .catalogue import BY_NAME, title_of
+from .catalogue import BY_NAME
 from .sessions import VIEW
 from .settings import Settings
 from .worker import Reporter
@@ -43,11 +43,9 @@ def compare(
         own = replace(settings, method=name, noise=settings.noise if takes else "white")
         own = replace(own, level=own.level if settings.noise == "white" else None, third="none")
         job = replace(bridge.make_job(own, estimator.sigma, workers), channel_axis=axis)
-        label, first = title_of(own), _FIRST + _SHARE * number / len(names)
-        progress = part_of(reporter.progress, first, first + _SHARE / len(names))
-        assert progress is not None
-        named = bridge.without_steps(progress, label)
-        made = bridge.run_trial(label, job, [pixels], 0, estimator, named)
+        label, first = own.title, _FIRST + _SHARE * number / len(names)
+        progress = part_of(_naming(label, reporter), first, first + _SHARE / len(names))
+        made = bridge.run_trial(label, job, [pixels], 0, estimator, progress)
         np.save(into / f"result-{number}.npy", made.image)
         removed = drawing.removed(pixels, made.image)
         panels.append({
@@ -67,6 +65,11 @@ def compare(
         "noise": bridge.noise_details(model, words, span, shown), "seconds": reporter.seconds,
         "warnings": bridge.warning_details(_about(doubts, len(panels)) + questions),
     })  # fmt: skip
+
+
+def _naming(label: str, reporter: Reporter) -> Progress:
+    """Return a callback that names the method, but not its step."""
+    return lambda fraction, _: reporter.progress(fraction, label)
 
 
 def _about(

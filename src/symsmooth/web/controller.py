@@ -19,19 +19,16 @@ from typing import Any
 
 from ..app.series import natural_order
 from ..core.parallel import Cancelled
-from .catalogue import BY_NAME, EXAMPLES, MAX_METHODS, MIN_METHODS, VIDEO_ENDINGS
+from .catalogue import BY_NAME, EXAMPLES, MAX_METHODS, MIN_METHODS
 from .errors import PageError, nothing_here
 from .pool import Pool, Run
-from .sessions import VIEW, NoiseFile, Picture, Result, Session, id_of
+from .sessions import VIEW, Picture, Result, Session
 from .settings import Settings
 
 UNPACKED = 4  # times the upload limit is what pixels may take in memory
-SECONDS = 20.0  # that inspecting a file may take ...
-_BYTES = 1e6  # ... and a second more for so many bytes
-_FRAMES_SECONDS = 100.0  # more for frames: twelve are looked at, and all are unpacked
+SECONDS = 60.0  # that inspecting or drawing something may take ...
+_BYTES = 1e6  # ... and a second more for so many bytes that are inspected
 _RUN_SECONDS = 3600.0  # that a run may take
-_VIEW_SECONDS = 30.0  # that drawing what is shown may take
-_REPORT_SECONDS = 120.0  # that a report, or developing a raw file, may take
 _ABSENT = 3600.0  # seconds without a sign of a session after which it makes room for the next one
 _LOG = logging.getLogger(__name__)
 
@@ -39,16 +36,8 @@ _LOG = logging.getLogger(__name__)
 class Controller:
     """What the controls do.
 
-    Parameters
-    ----------
-    folder : path
-        Where the files of all sessions are.
-    readers, runners : Pool
-        What inspects and draws pictures, and what runs methods.
-    max_bytes : int
-        Of a file that is dropped.
-    workers : int or None
-        Threads of a run.
+    Files of sessions are in a ``folder``; ``readers`` inspect and draw pictures, ``runners`` run methods,
+    with so many threads (``workers``); a file that is dropped has ``max_bytes`` at most.
     """
 
     def __init__(
@@ -138,12 +127,10 @@ class Controller:
 
     def _read(self, session: Session, picture: Picture, work: str, *given: Any) -> None:
         """Have a picture inspected and keep what is found."""
-        frames = bool(picture.frames) or picture.name.lower().endswith(VIDEO_ENDINGS)
-        paths = given[0] if isinstance(given[0], list) else [given[0]]
+        paths = picture.sources if picture.frames else given[:1]
         run = picture.reading = self._readers.submit(
-            work, *given, self._max_pixels,
-            seconds=_seconds(*paths) + (_FRAMES_SECONDS if frames else 0.0),
-        )  # fmt: skip
+            work, *given, self._max_pixels, seconds=_seconds(*paths)
+        )
 
         def keep(found: dict[str, Any]) -> None:
             picture.path, picture.info = found["path"], found["info"]
@@ -171,13 +158,12 @@ class Controller:
 
         self._follow(session, picture, run, keep, fail)
 
-    async def add_noise(self, session: Session, path: Path) -> NoiseFile:
+    async def add_noise(self, session: Session, path: Path) -> str:
         """Take a file in a folder of its own as a noise model, or say in one line why it is none."""
         words = await self.draw(session, "inspect_noise", path)
-        opened = NoiseFile(id_of(path.parent, "n"), path, words)
-        session.models[opened.id] = opened
+        session.models[path.parent.name] = path, words
         session.changed()
-        return opened
+        return path.parent.name
 
     # --- pictures that are one series -----------------------------------------------------
 
@@ -229,11 +215,10 @@ class Controller:
         self, session: Session, picture: Picture, settings: Settings, at: Any, visible: Any
     ) -> None:
         """Run a method, on the part that is on the screen and then on the whole."""
-        given = {"at": at, "visible": visible, "info": picture.ready()}
-        given |= {
-            "view": picture.folder / VIEW,
+        given = {
+            "at": at, "visible": visible, "info": picture.ready(), "view": picture.folder / VIEW,
             "frames": picture.sources if picture.frames else [],
-        }
+        }  # fmt: skip
         self._run(session, picture, "denoise", settings, None, picture.path, given)
 
     def compare(
@@ -349,9 +334,8 @@ class Controller:
 
     async def draw(self, session: Session, work: str, *given: Any) -> Any:
         """Have something small done at once; what it returns, or a PageError."""
-        seconds = _VIEW_SECONDS if work == "draw" else _REPORT_SECONDS
         try:
-            return await self._readers.submit(work, *given, seconds=seconds).outcome()
+            return await self._readers.submit(work, *given, seconds=SECONDS).outcome()
         except Cancelled as error:
             raise PageError("This is no longer here.") from error
         except Exception as error:

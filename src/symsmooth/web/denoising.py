@@ -14,7 +14,6 @@ from ..core.image import Array
 from ..io import limit_decoded_size
 from ..io.formats import is_video_name
 from . import arrays, bridge, drawing
-from .catalogue import result_of
 from .sessions import NOISE, denoised_name
 from .settings import Settings
 from .worker import Reporter
@@ -68,7 +67,7 @@ def denoise(
     reporter.progress(0.99, "drawing")
     return drawing.finite({
         "files": [str(target.relative_to(folder)) for target in targets],
-        "panels": [{"label": result_of(settings), "removed": drawing.removed(before, after)}],
+        "panels": [{"label": settings.result, "removed": drawing.removed(before, after)}],
         **bridge.outcome_details(outcome),
         "noise": bridge.noise_details(
             found[0], outcome.noise, span, (0.0, span) if kind == "raw" else shown

@@ -25,7 +25,6 @@ COOKIE = "symsmooth"
 _OWN = frozenset({"127.0.0.1", "localhost", "::1"})
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:[0-9]{1,5})?", re.ASCII | re.IGNORECASE)
 _ONCE = ("host", "origin", "content-length", "content-type", "cookie", "x-session", "x-file-name")
-_METHODS = ("GET", "HEAD", "POST", "DELETE")
 _KINDS = {UPLOAD: "application/octet-stream"}  # what is sent there; everywhere else JSON
 _MAX_REQUEST = 2**16  # bytes of a request that brings no file
 _HEADERS = {
@@ -45,18 +44,10 @@ Scope = MutableMapping[str, Any]
 
 @dataclass(frozen=True)
 class Hosts:
-    """What may stand in the Host header, without its port.
+    """What may stand in the Host header, without its port."""
 
-    Attributes
-    ----------
-    names : frozenset of str
-        In small letters; addresses of IPv6 without brackets.
-    any_address : bool
-        Whether every number of an address will do, too.
-    """
-
-    names: frozenset[str]
-    any_address: bool = False
+    names: frozenset[str]  # in small letters; addresses of IPv6 without brackets
+    any_address: bool = False  # whether every number of an address will do, too
 
     def know(self, name: str) -> bool:
         """Whether this server is meant."""
@@ -101,16 +92,7 @@ def is_address(name: str) -> bool:
 
 
 class Guard:
-    """Answers what is not for this page before the page sees it; gives the cookie.
-
-    Parameters
-    ----------
-    app : ASGI application
-    hosts : Hosts
-        The names this server goes by.
-    max_bytes : int
-        Of a file.
-    """
+    """Answers what is not for this page, an ASGI application, before that sees it; gives the cookie."""
 
     def __init__(self, app: Any, hosts: Hosts, max_bytes: int) -> None:
         self.app, self.hosts, self.max_bytes = app, hosts, max_bytes
@@ -161,8 +143,6 @@ class Guard:
         if "transfer-encoding" in headers:  # a proxy may count the bytes of the body otherwise
             text = "Send a request with its Content-Length, and no Transfer-Encoding."
             raise PageError(text, 400)
-        if scope["method"] not in _METHODS:
-            raise PageError("This HTTP method is not allowed here.", 405)
         self._check_origin(scope, headers)
         self._check_body(scope, headers)
         return headers

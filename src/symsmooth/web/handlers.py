@@ -17,14 +17,13 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from .. import __version__
-from .answers import ASSETS, PRIVATE, archive, asset, download, events
+from . import answers
 from .catalogue import about
 from .controller import Controller
 from .errors import PageError, nothing_here
 from .guard import COOKIE, UPLOAD, owner_in
 from .sessions import ENDED, MAX_PICTURES, NOISE, Picture, Session, safe_name
 from .settings import Settings, whole_numbers
-from .views import numbers_in, strengths_in, view_request
 
 _LOG = logging.getLogger(__name__)
 
@@ -48,16 +47,16 @@ class Handlers:
             ("/api/about", self.about, "GET"),
             (UPLOAD, self.upload, "POST"),
             ("/api/examples", self.example, "POST"),
-            (session, self.end, "DELETE"),
+            (session, self._doing(self.controller.end), "DELETE"),
             (f"{session}/state", self.state, "GET"),
             (f"{session}/events", self.events, "GET"),
             (f"{session}/denoise", self.denoise, "POST"),
             (f"{session}/compare", self.compare, "POST"),
             (f"{session}/join", self.join, "POST"),
-            (f"{session}/cancel", self.cancel, "POST"),
+            (f"{session}/cancel", self._doing(self.controller.cancel), "POST"),
             (f"{session}/results.zip", self.all_results, "GET"),
-            (one, self.remove, "DELETE"),
-            (f"{one}/split", self.split, "POST"),
+            (one, self._doing(self.controller.remove), "DELETE"),
+            (f"{one}/split", self._doing(self.controller.split), "POST"),
             (f"{one}/view", self.view, "GET"),
             (f"{one}/result", self.result, "GET"),
             (f"{one}/noise", self.noise, "GET"),
@@ -76,19 +75,29 @@ class Handlers:
             ],
         )
 
+    def _doing(self, act: Callable[..., None]) -> Handler:
+        """Return what does something to the session, or the picture, that an address names."""
+
+        async def handle(request: Request) -> Response:
+            is_picture = "picture" in request.path_params
+            act(*(self._picture(request) if is_picture else (self._session(request),)))
+            return JSONResponse({})
+
+        return handle
+
     # --- the page -------------------------------------------------------------------------
 
     async def page(self, request: Request) -> Response:
         """Return the page; the processes get ready meanwhile."""
         self.controller.wake()
-        return asset("page.html")
+        return answers.asset("page.html")
 
     async def asset(self, request: Request) -> Response:
         """Return a part of the page."""
         name = request.path_params["name"]
-        if name not in ASSETS:
+        if name not in answers.ASSETS:
             raise nothing_here()
-        return asset(name)
+        return answers.asset(name)
 
     async def about(self, request: Request) -> Response:
         """Return what can be chosen."""
@@ -123,7 +132,7 @@ class Handlers:
             raise PageError(ENDED)
         if kind == "noise":
             model = await self.controller.add_noise(session, path)
-            return JSONResponse({"session": session.token, "model": model.id})
+            return JSONResponse({"session": session.token, "model": model})
         if kind == "picture":
             return _accepted(session, self.controller.add(session, path))
         picture = session.pictures.get(id)
@@ -154,36 +163,21 @@ class Handlers:
         with self._session_for(given.get("session"), request) as session:
             return _accepted(session, self.controller.example(session, str(given.get("example"))))
 
-    async def remove(self, request: Request) -> Response:
-        """Forget a picture."""
-        self.controller.remove(*self._picture(request))
-        return JSONResponse({})
-
-    async def end(self, request: Request) -> Response:
-        """End a session: all its files are deleted."""
-        self.controller.end(self._session(request))
-        return JSONResponse({})
-
     async def join(self, request: Request) -> Response:
         """Make one series of pictures."""
         session, given = self._session(request), await _json(request)
         return _accepted(session, self.controller.join(session, _chosen(session, given)))
 
-    async def split(self, request: Request) -> Response:
-        """Take a series apart."""
-        self.controller.split(*self._picture(request))
-        return JSONResponse({})
-
     # --- state and runs -------------------------------------------------------------------
 
     async def state(self, request: Request) -> Response:
         """Return all that the page shows; for a tab in the background it is a sign of life."""
-        return JSONResponse(self._session(request).state(), headers=PRIVATE)
+        return JSONResponse(self._session(request).state(), headers=answers.PRIVATE)
 
     async def events(self, request: Request) -> Response:
         """Tell what happens for as long as the tab is open."""
-        stream = events(self._session(request))
-        return StreamingResponse(stream, media_type="text/event-stream", headers=PRIVATE)
+        stream = answers.events(self._session(request))
+        return StreamingResponse(stream, media_type="text/event-stream", headers=answers.PRIVATE)
 
     async def denoise(self, request: Request) -> Response:
         """Run a method on one picture or several."""
@@ -206,18 +200,13 @@ class Handlers:
         self.controller.compare(session, picture, list(map(str, names)), settings, at)
         return JSONResponse({})
 
-    async def cancel(self, request: Request) -> Response:
-        """Stop what runs."""
-        self.controller.cancel(self._session(request))
-        return JSONResponse({})
-
     # --- what is shown and taken home -----------------------------------------------------
 
     async def view(self, request: Request) -> Response:
         """Return a slice, or a part of one, as a PNG."""
         session, picture = self._picture(request)
         drawn = await self.controller.draw(
-            session, "draw", view_request(picture, request.query_params)
+            session, "draw", answers.view_request(picture, request.query_params)
         )
         # Never changes: the numbers of picture and result are in the address.
         kept = {"cache-control": "private, max-age=3600"}
@@ -230,15 +219,15 @@ class Handlers:
         """
         session, picture = self._picture(request)
         query = request.query_params
-        shares = strengths_in(query.get("blend", ""))
+        shares = answers.strengths_in(query.get("blend", ""))
         files = await self.controller.results(session, picture, shares)
         if not files or picture.info is None:
             raise nothing_here()
         if picture.info["mosaic"] and "developed" in query:
             files = [await self.controller.draw(session, "develop", files[0])]
         if len(files) == 1:
-            return download(files[0])
-        return archive([("", path) for path in files], f"{picture.name}-denoised.zip")
+            return answers.download(files[0])
+        return answers.archive([("", path) for path in files], f"{picture.name}-denoised.zip")
 
     async def noise(self, request: Request) -> Response:
         """Return the noise model of a result."""
@@ -246,7 +235,7 @@ class Handlers:
         path = None if picture.result is None else picture.result.folder / NOISE
         if path is None or not path.is_file():
             raise nothing_here()
-        return download(path, f"{Path(picture.name).stem}-noise.json")
+        return answers.download(path, f"{Path(picture.name).stem}-noise.json")
 
     async def report(self, request: Request) -> Response:
         """Return what is shown as one page that needs no server."""
@@ -254,24 +243,24 @@ class Handlers:
         result = picture.result
         if result is None or picture.info is None:
             raise nothing_here()
-        at = result.at or numbers_in(request.query_params.get("at", ""))
+        at = result.at or answers.numbers_in(request.query_params.get("at", ""))
         given = {"name": picture.name, "info": picture.info, "details": result.details, "at": at}
         folders = picture.folder, result.folder, picture.reference
         path = await self.controller.draw(session, "report", given, *folders, result.kind)
-        return download(path)
+        return answers.download(path)
 
     async def all_results(self, request: Request) -> Response:
         """Return all denoised files as one archive; the query may say how much of each: "p1=70.40"."""
         session = self._session(request)
         found: list[tuple[str, Path]] = []
         for id, picture in [*session.pictures.items()]:
-            shares = strengths_in(request.query_params.get(id, ""))
+            shares = answers.strengths_in(request.query_params.get(id, ""))
             files = await self.controller.results(session, picture, shares)
             folder = picture.name if len(files) > 1 else ""
             found += [(folder, path) for path in files]
         if not found:
             raise nothing_here()
-        return archive(found, "denoised.zip")
+        return answers.archive(found, "denoised.zip")
 
     # --- whose they are -------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.image import Array
-from ..io import FileError, ImageFile, format_of, limit_decoded_size
+from ..io import FileError, ImageFile, format_of, limit_decoded_size, read_images
 from ..io.formats import ending_of
 from ..io.stacks import cut
 from . import arrays, bridge, drawing
@@ -32,7 +32,7 @@ def inspect_file(path: Path, folder: Path, max_bytes: int, reporter: Reporter) -
     with limit_decoded_size(max_bytes):
         if kind == "raw":
             return _inspect_raw(path, folder)
-        images = bridge.read_file(path)
+        images = read_images(path)
     image = images[0]
     if image.is_bilevel:
         raise FileError(f"{path}: has one bit a pixel, black or white, and so no noise level")

@@ -29,10 +29,6 @@ _START = "import sys; sys.path[:] = {path!r}; from symsmooth.web.worker import m
 _LOG = logging.getLogger(__name__)
 
 
-class WorkError(PageError):
-    """What went wrong in a process and is the user's to know."""
-
-
 class Run:
     """One piece of work, as seen by those who wait for it: a function of ``tasks`` and its arguments."""
 
@@ -142,7 +138,7 @@ class Worker:
 
         Raises
         ------
-        WorkError
+        PageError
             What the work raised for the user to know, or that it took too long or its process died.
         Cancelled
             If it was stopped.
@@ -167,11 +163,11 @@ class Worker:
             if run.stopping:
                 raise Cancelled("stopped") from None
             if run.limit is not None and run.seconds is not None and run.seconds >= run.limit:
-                raise WorkError(
+                raise PageError(
                     f"This took more than {run.limit:.0f} s and was given up; save it again in another "
                     "program, cut it, or choose a faster method."
                 ) from None
-            raise WorkError("This took more memory than there is for it, or is damaged.") from None
+            raise PageError("This took more memory than there is for it, or is damaged.") from None
         finally:
             run.ended = time.monotonic()
             while self._killing:
@@ -193,7 +189,7 @@ def _raise(kind: str, text: str, trace: str) -> None:
     if kind == "cancelled":
         raise Cancelled(text)
     if kind == "expected":
-        raise WorkError(text)
+        raise PageError(text)
     _LOG.error("work failed\n%s", trace)
     raise RuntimeError(text)
 
@@ -273,6 +269,9 @@ class Pool:
             self._workers.add(worker)
         finally:
             self._starting -= 1
+        if self._closed:
+            await self._end()
+            return
         if self._warm:
             try:
                 await worker.call(Run(*self._warm))

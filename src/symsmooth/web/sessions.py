@@ -54,7 +54,7 @@ class Result:
 class Picture:
     """A file that was dropped."""
 
-    id: str
+    id: str  # the name of its folder
     name: str  # as its owner calls it
     folder: Path  # of its own
     path: Path | None = None  # of the file, once it was inspected
@@ -138,19 +138,6 @@ class Picture:
         }
 
 
-@dataclass(frozen=True)
-class NoiseFile:
-    """A noise model that was opened."""
-
-    id: str
-    path: Path
-    words: str  # what it says
-
-    def as_json(self) -> dict[str, str]:
-        """Return what the page shows of it."""
-        return {"id": self.id, "name": self.path.name, "words": self.words}
-
-
 @dataclass
 class Session:
     """What was dropped, and what came of it."""
@@ -159,7 +146,7 @@ class Session:
     owner: str  # the cookie
     token: str
     pictures: dict[str, Picture] = field(default_factory=dict)
-    models: dict[str, NoiseFile] = field(default_factory=dict)  # of noise, that were opened
+    models: dict[str, tuple[Path, str]] = field(default_factory=dict)  # of noise, and their words
     is_open: bool = True  # until it ends
     last_sign: float = field(default_factory=time.monotonic)  # when a tab last asked for something
     version: int = 0  # counts changes of what the page shows
@@ -192,8 +179,7 @@ class Session:
 
     def new_picture(self, folder: Path, name: str) -> Picture:
         """Add a picture whose files are in a folder."""
-        id = id_of(folder, "p")
-        picture = self.pictures[id] = Picture(id, name, folder)
+        picture = self.pictures[folder.name] = Picture(folder.name, name, folder)
         return picture
 
     def check_count(self, more: int) -> None:
@@ -208,7 +194,7 @@ class Session:
             raise PageError(
                 "Open a noise model first: a file of Save noise model, or of symsmooth noise."
             )
-        return self.models[id].path
+        return self.models[id][0]
 
     def state(self) -> dict[str, Any]:
         """Return all that the page shows."""
@@ -216,7 +202,10 @@ class Session:
             "session": self.token,
             "version": self.version,
             "pictures": [picture.as_json() for picture in self.pictures.values()],
-            "models": [model.as_json() for model in self.models.values()],
+            "models": [
+                {"id": id, "name": path.name, "words": words}
+                for id, (path, words) in self.models.items()
+            ],
             "progress": self.progress(),
         }
 
@@ -238,17 +227,6 @@ def safe_name(name: str) -> str:
     plain = re.sub(r"[^\w .+()-]", "_", stem if dot else suffix)[:80].strip(". ") or "picture"
     ending = re.sub(r"[^A-Za-z0-9]", "", suffix)[:8] if dot else ""
     return f"{plain}.{ending}" if ending else plain
-
-
-def id_of(folder: Path, letter: str) -> str:
-    """Return what something in a folder of a session is called there.
-
-    Examples
-    --------
-    >>> id_of(Path("picture-3"), "p")
-    'p3'
-    """
-    return letter + folder.name.rpartition("-")[2]
 
 
 def denoised_name(path: Path, ending: str | None = None) -> str:

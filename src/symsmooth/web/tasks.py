@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..io.noise_files import load_noise
 from . import bridge, drawing
 from .comparing import compare as compare
 from .comparing import report as report
@@ -41,7 +42,7 @@ def blend(
 
 def inspect_noise(path: Path, reporter: Reporter) -> str:
     """Return what a noise model says, or refuse what is none."""
-    return bridge.words_of_model(path)
+    return str(load_noise(path))
 
 
 def warm_up(workers: int | None, reporter: Reporter) -> None:
