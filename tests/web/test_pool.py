@@ -215,3 +215,12 @@ def test_processes_start_when_somebody_comes_and_rest_when_nobody_does(
         assert not run.finished  # what works is no reason to rest
 
     with_pool(test)
+
+
+def test_who_comes_while_processes_are_ended_is_served_by_others() -> None:
+    async def test(pool: Pool) -> None:
+        pid = await process_of(pool)
+        pool._rest()
+        assert await process_of(pool) != pid
+
+    with_pool(test)

@@ -70,7 +70,9 @@ def run(
     def ready(address: str) -> None:
         notify(f"the page is {address} (Ctrl-C ends it)")
         if not is_loopback(host):
-            notify("everyone who reaches this address can use it: there is no password, so put one in front")
+            notify(
+                "all who reach this address can use it: there is no password, so put one in front"
+            )
         if open_browser:
             threading.Timer(1.0, webbrowser.open, [address]).start()
 

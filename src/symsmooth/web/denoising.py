@@ -56,10 +56,10 @@ def denoise(
     reporter.progress(0.96, "drawing")
     after = arrays.write_view(targets, kind, folder / "result-0.npy", 2 * max_bytes)
     kept = Path(settings.model) if settings.model else path.parent / NOISE
-    if (settings.model or kind == "raw") and kept.is_file():
-        shutil.copyfile(kept, folder / NOISE)
-    else:
+    if not settings.model and kind != "raw":
         bridge.keep_noise(job.options["noise"] if job.has_model else found[0], folder / NOISE)
+    elif kept.is_file():
+        shutil.copyfile(kept, folder / NOISE)
     shown, span = info["ranges"]["all"], info["span"]
     if kind == "raw":
         span = bridge.span_of(outcome.image)

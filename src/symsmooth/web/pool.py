@@ -91,7 +91,7 @@ class Worker:
     """A process that does one thing at a time."""
 
     def __init__(self, process: Process) -> None:
-        self._process, self._number = process, 0
+        self._process, self._number, self._killed = process, 0, False
         self._killing: list[asyncio.TimerHandle] = []
 
     @classmethod
@@ -109,7 +109,7 @@ class Worker:
     @property
     def alive(self) -> bool:
         """Whether it can be asked for more."""
-        return self._process.returncode is None
+        return self._process.returncode is None and not self._killed
 
     def _send(self, *message: Any) -> None:
         assert self._process.stdin is not None
@@ -125,6 +125,7 @@ class Worker:
         self._killing.append(asyncio.get_running_loop().call_later(seconds, self._kill))
 
     def _kill(self) -> None:
+        self._killed = True
         with suppress(ProcessLookupError):
             self._process.kill()
 

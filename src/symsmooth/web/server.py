@@ -53,7 +53,7 @@ def serve(
         # Work ends with its process and pages ask again, so there is little to wait for at the end.
         config = uvicorn.Config(
             app, log_level="critical", timeout_graceful_shutdown=0, proxy_headers=False,
-            http="h11", ws="none",
+            loop="asyncio", http="h11", ws="none",  # uvloop knows no process groups
         )  # fmt: skip
         server = uvicorn.Server(config)
         hung_up = _stop_when_hung_up(server)
