@@ -35,7 +35,10 @@ class DenoiseJob:
     frame: int | None = None  # the only one of a series that is written
     lossless: bool = False  # of a video
     was_looked_at: bool = False  # a model of noise in the options was found in this very file
-    on_noise: Callable[[Noise], object] | None = field(default=None, compare=False, repr=False)
+    # Told which noise is removed, None if none is, as soon as that is known.
+    on_noise: Callable[[Noise | None], object] | None = field(
+        default=None, compare=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         from ..noise.resolve import check_one_noise
@@ -49,11 +52,6 @@ class DenoiseJob:
             check_one_noise(self.sigma, self.options.get("noise", "auto"), self.noise_region)
         except ValueError as error:
             raise UsageError(str(error)) from error
-
-    def tell_noise(self, noise: Noise | None) -> None:
-        """Tell whoever asked for the job which noise is removed, as soon as that is known."""
-        if self.on_noise is not None and noise is not None:
-            self.on_noise(noise)
 
     def find_noise(self, image: NoiseEstimator) -> Noise | None:
         """Return the noise that is to be removed: what was said, or measured; None if none is."""

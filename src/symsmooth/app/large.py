@@ -93,7 +93,8 @@ def denoise_boxes(
     with connected(how.scheduler) as client:
         plan = _plan(source, target, image, stack, job, bool(how.scheduler))
         found, warnings = _describe_noise(plan, job, target)
-        job.tell_noise(plan.stats.noise)
+        if job.on_noise is not None:
+            job.on_noise(plan.stats.noise)
         sample = plan.stats.sample.original
         warnings += dtype_warnings(image, job.dtype, sample, "only axes are")
         words = "" if found is None else f", {found.words}"

@@ -51,7 +51,8 @@ def denoise_video(
         looked_at = [each.pixels for each in video.some(frames_looked_at(n_frames))]
     report(_SURVEYED, "noise")
     run = _start(video, looked_at, job, series, n_frames // 2)
-    job.tell_noise(run.noise)
+    if job.on_noise is not None:
+        job.on_noise(run.noise)
     level = "" if run.words is None else f", {run.words.words}"
     note = f"symsmooth {__version__}: {job.method.name}{level}"
     waiting: deque[Any] = deque()
