@@ -58,7 +58,12 @@ def run(path: Path, folder: Path, **given: Any) -> tuple[dict[str, Any], list[An
 
 @needs_av
 @pytest.mark.parametrize("ending", [".mp4", ".avi"])
-def test_a_video_is_denoised_as_the_command_line_does(tmp_path: Path, ending: str) -> None:
+def test_a_video_is_denoised_as_the_command_line_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """Frame by frame; x264 itself gives the same bits twice only without the newest instructions."""
+    plain = {"crf": "12", "x264-params": "asm=0"}
+    monkeypatch.setattr("symsmooth.io.video._encoder_options", lambda codec: plain)
     codec = "libx264" if ending == ".mp4" else "mpeg4"
     path = make_clip(tmp_path / f"clip{ending}", codec, sound=ending == ".mp4")
     info = tasks.inspect_file(path, tmp_path, LIMIT, reporter())["info"]
@@ -101,7 +106,7 @@ def test_what_cannot_be_done_to_a_video_is_said_in_words_of_the_page(tmp_path: P
     for number, (settings, says) in enumerate(
         [
             ({"method": "bm3d", "third": "time"}, "BM3D knows of no time; choose .* Automatic"),
-            ({"third": "volume"}, "no slices of a volume; choose Slices or Series"),
+            ({"third": "volume"}, "no slices of a volume"),
         ]
     ):
         with pytest.raises(ValueError, match=says):

@@ -125,7 +125,7 @@ def test_a_mosaic_becomes_a_dng_and_is_shown_developed(tmp_path: Path, name: str
     assert shown.shape == view.shape
     assert made["panels"][0]["removed"] > 0
     for wrong in ({"noise": "white"}, {"method": "bm3d"}, {"chroma_strength": 2.0}):
-        with pytest.raises(ValueError, match=r"^[A-Z][^-]+[.]$"):  # no words of the command line
+        with pytest.raises(ValueError, match=r"^[^-\n]+$"):  # no words of the command line
             denoise(path, tmp_path / "wrong", settings=wrong, info=info)
 
 

@@ -151,21 +151,9 @@ def make_job(settings: Settings, level: float, workers: int | None) -> jobs.Deno
     return jobs.DenoiseJob(method, options, sigma, "auto", workers, _SEED, third, region)
 
 
-def check_raw(settings: Settings) -> None:
-    """Refuse what cannot be done to a mosaic, in words of the page."""
-    if settings.method != DEFAULT:
-        raise ValueError("A raw file is denoised by the method Automatic; choose that.")
-    if settings.noise not in ("auto", "file"):
-        raise ValueError("The noise of a raw file is that of its sensor; choose Auto or Saved.")
-    if settings.chroma_strength is not None:
-        raise ValueError("A mosaic has one colour a pixel; leave the strength of colour alone.")
-
-
 def check_frames(settings: Settings) -> None:
     """Refuse what cannot be done to frames, in words of the page."""
     method = BY_NAME[settings.method]
-    if settings.third == "volume":
-        raise ValueError("Frames of a series are no slices of a volume; choose Slices or Series.")
     if settings.third == "time" and not method.time:
         raise ValueError(
             f"{method.title} knows of no time; choose the method Automatic, or Slices."

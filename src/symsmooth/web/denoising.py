@@ -96,9 +96,7 @@ def _job(
     """Return what is done to a file, or say what cannot be."""
     if kind == "series":
         settings = replace(settings, third="time")
-    if kind == "raw":
-        bridge.check_raw(settings)
-    elif kind != "image":
+    if kind in ("video", "series"):
         bridge.check_frames(settings)
     job = bridge.make_job(settings, info["noise"]["sigma"], workers)
     if job.noise_region is None or not info["others"]:
