@@ -1,7 +1,8 @@
 # The command line and the page.  docker build -t symsmooth .
 #   docker run --rm -v "$PWD:/pictures" -u "$(id -u)" symsmooth denoise noisy.png -o clean.png
 #   docker run --rm -p 127.0.0.1:7860:7860 symsmooth
-# The page answers to numbers of addresses and localhost.  Behind a proxy give the name that people type:
+# The page is for one person and has no password: publish it on 127.0.0.1, or behind your own access control.
+# It answers to numbers of addresses and localhost.  Behind a proxy give the name that you type:
 #   docker run --rm -p 127.0.0.1:7860:7860 symsmooth serve --host 0.0.0.0 --no-browser --name images.example.org
 # With symsmooth-repro (reproduce, benchmark, explain) beside it: docker build -t symsmooth-repro --target repro .
 # napari-symsmooth needs a screen and is in no image.

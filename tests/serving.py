@@ -1,4 +1,4 @@
-"""A server in a process of its own, visitors who speak to it without a browser, and files that hang."""
+"""A server in a process of its own, people who speak to it without a browser, and files that hang."""
 
 from __future__ import annotations
 
@@ -129,12 +129,12 @@ class Server:
 
 
 class Person:
-    """Somebody at the page, without a browser: a cookie and, once a picture is sent, a visit."""
+    """Somebody at the page, without a browser: a cookie and, once a picture is sent, a session."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
         self.cookie = f"symsmooth={secrets.token_urlsafe(32)}"
-        self.visit = ""
+        self.session = ""
         self._streams: list[socket.socket] = []
 
     def ask(
@@ -150,17 +150,17 @@ class Person:
 
     @property
     def here(self) -> str:
-        return f"/api/visits/{self.visit}"
+        return f"/api/sessions/{self.session}"
 
     def upload(self, name: str, content: bytes, **headers: str) -> tuple[int, Any]:
         """Send a file; return the status and the answer."""
         kind = {"Content-Type": "application/octet-stream", "X-File-Name": quote(name)}
-        if self.visit:
-            kind["X-Visit"] = self.visit
+        if self.session:
+            kind["X-Session"] = self.session
         status, text = self.ask("/api/pictures", "POST", content, **{**kind, **headers})
         answer = json.loads(text)
         if status == 200:
-            self.visit = answer["visit"]
+            self.session = answer["session"]
         return status, answer
 
     def state(self) -> dict[str, Any]:
@@ -217,9 +217,9 @@ class Person:
             each.close()
 
     def leave(self) -> None:
-        """End the visit."""
+        """End the session."""
         self.close_tabs()
-        if self.visit:
+        if self.session:
             self.ask(self.here, "DELETE")
 
 
@@ -239,8 +239,8 @@ def picture(side: int = 64, seed: int = 0, format: str = "npy") -> bytes:
 
 # A server whose workers take their tasks from here, and which waits less long for them.
 HOSTILE = (
-    "from symsmooth.web import controller, process_queue; "
-    "process_queue.TASKS = 'tests.serving:'; controller.SECONDS = 6.0"
+    "from symsmooth.web import controller, pool; "
+    "pool.TASKS = 'tests.serving:'; controller.SECONDS = 6.0"
 )
 
 

@@ -192,11 +192,11 @@ def test_the_web_page_tells_the_same_noise(tmp_path: Path) -> None:
 
     write_image(tmp_path / "c.png", coarse())
     image = read_image(tmp_path / "c.png")
-    model, _ = bridge.noise_of_file(image)
-    told = bridge.noise_details(model, image, (0.0, 255.0), given=False, assumed=False)
+    model, words, _ = bridge.noise_of_file(image)
+    told = bridge.noise_details(model, words, 255.0, (0.0, 255.0))
     assert told["words"].startswith("coarse (correlated) noise, about ")
     job = bridge.make_job(Settings(quality="preview"), 0.0, 1)
-    bridge.denoise_file(tmp_path / "c.png", tmp_path / "out.png", job, None)
+    bridge.run_job([tmp_path / "c.png"], [tmp_path / "out.png"], job, lambda *_: None)
     expected = symsmooth.denoise(coarse(), quality="preview", channel_axis=-1, rng=0)
     assert np.array_equal(read_image(tmp_path / "out.png").pixels, expected)
 

@@ -24,6 +24,7 @@ from symsmooth.app.compare import CompareJob, Page
 from symsmooth.app.job import DenoiseJob
 from symsmooth.app.jobs import Outcome
 from symsmooth.app.run import BatchJob, FileJob, run
+from symsmooth.app.series import SeriesJob
 from symsmooth.cli.arguments import parse_methods
 from symsmooth.cli.console import time_left
 from symsmooth.core import blocks, image
@@ -34,6 +35,7 @@ from symsmooth.noise.tone import curve
 from symsmooth_repro.cli.explain import explain_file
 from symsmooth_repro.sensor import Sensor
 
+from ..clips import make_clip
 from ..dngs import dng
 from ..test_contract import assert_progress
 
@@ -107,6 +109,43 @@ def test_a_file_is_opened_and_decoded_once(
     assert done.exit_code == 0, done.output
     assert opens[f"in.{ending}"] == 1
     assert len(decodes) == (ending in ("png", "jpg"))
+
+
+@pytest.mark.parametrize("kind", ["picture", "stack", "boxes", "series", "video", "raw"])
+def test_who_asks_is_told_the_noise_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Once, whatever is denoised: the page shows the part on the screen then."""
+    told: list[Any] = []
+    target = tmp_path / {"video": "out.mp4", "raw": "out.dng"}.get(kind, "out.tif")
+
+    def on_noise(noise: Any) -> None:
+        assert not target.exists()
+        told.append(noise)
+
+    how = replace(job_of(), on_noise=on_noise)
+    source = tmp_path / "in.tif"
+    if kind == "series":
+        sources = [tmp_path / f"f{n}.tif" for n in range(3)]
+        for number, path in enumerate(sources):
+            write_image(path, np.roll(scene(), number))
+        done = run(SeriesJob(sources, {sources[1]: target}, replace(how, third="time")))
+    else:
+        if kind == "raw":
+            sensor = Sensor(peak=300)
+            source = tmp_path / "in.dng"
+            source.write_bytes(dng(sensor.expose(np.full((64, 64, 3), 0.3))[0], sensor))
+        elif kind == "video":
+            pytest.importorskip("av")
+            source = make_clip(tmp_path / "in.mp4")
+        else:
+            write_image(source, scene((3, 64, 72)) if kind == "stack" else scene())
+        if kind == "boxes":
+            monkeypatch.setattr(large, "_LARGE", 0)
+        done = run(FileJob(source, target, how))
+    (noise,) = told
+    assert done.noise is not None
+    assert done.noise.detail == str(noise)
 
 
 @pytest.mark.parametrize("ending", ["png", "jpg", "tif"])

@@ -122,7 +122,7 @@ def test_a_server_that_others_reach_says_so_and_opens_a_browser(
      ("0.0.0.0", False), ("10.0.0.1", False), ("example.org", False)],
 )  # fmt: skip
 def test_which_addresses_are_this_machine_alone(host: str, near: bool) -> None:
-    from symsmooth.web.hosts import is_loopback
+    from symsmooth.web.guard import is_loopback
 
     assert is_loopback(host) == near
 

@@ -1,4 +1,4 @@
-"""A server, people who come without a browser, a clock that stands still."""
+"""A server, and people who come with and without a browser."""
 
 from __future__ import annotations
 
@@ -16,19 +16,6 @@ from ..serving import HOSTILE, Person, Server, wait_for
 from .browsing import Visitor
 
 pytest.importorskip("starlette", reason="the extra web is not installed")
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +40,7 @@ def come(server: Server) -> Iterator[Callable[[], Person]]:
     yield person
     for each in people:
         each.leave()
-    wait_for(lambda: not server.files("sessions/*"), 20)
+    wait_for(lambda: not server.files("*"), 20)
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,8 @@ from PIL import Image
 from symsmooth.core.blend import blend
 from symsmooth.io import read_image
 from symsmooth.web import drawing
-from symsmooth.web.blending import blend as blend_task
-from symsmooth.web.pictures import VIEW
+from symsmooth.web.sessions import VIEW
+from symsmooth.web.tasks import blend as blend_task
 
 from ..serving import picture as sample
 from ..serving import reporter, wait_for

@@ -24,7 +24,7 @@ def test_without_its_libraries_it_says_what_to_install(monkeypatch: pytest.Monke
 def test_nothing_is_loaded_before_it_is_asked_for() -> None:
     """The library loads no server, and the server no library of numbers: its workers do."""
     code = (
-        "import sys, symsmooth, symsmooth.cli, symsmooth.web.sessions; "
+        "import sys, symsmooth, symsmooth.cli, symsmooth.web.guard; "
         "print([m for m in ('starlette', 'uvicorn') if m in sys.modules]); "
         "import symsmooth.web.server, symsmooth.web.handlers; "
         "print([m for m in ('numpy', 'scipy', 'matplotlib', 'PIL') if m in sys.modules])"

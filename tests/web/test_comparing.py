@@ -13,7 +13,7 @@ import tifffile
 from symsmooth.core.metrics import psnr
 from symsmooth.io import write_image
 from symsmooth.web import tasks
-from symsmooth.web.pictures import VIEW
+from symsmooth.web.sessions import VIEW
 
 from ..serving import asked, reporter
 
@@ -26,7 +26,7 @@ def make(folder: Path, name: str) -> Path:
     return folder / name
 
 
-def stack_with_reference(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
+def stack_with_reference(tmp_path: Path) -> dict[str, Any]:
     """Three slices and what they were without noise."""
     clean = np.broadcast_to(40.0 * np.hypot(*np.mgrid[-24:24, -24:24]), (3, 48, 48))
     noisy = clean + rng.normal(0, 30, clean.shape)
@@ -35,16 +35,16 @@ def stack_with_reference(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
         tifffile.imwrite(place, pixels.astype("f4"), imagej=True, metadata={"axes": "ZYX"})
     found = tasks.inspect_file(path, tmp_path, LIMIT, reporter())
     assert tasks.inspect_reference(reference, tmp_path, LIMIT, reporter()) == {}
-    return path, found
+    return found
 
 
 def test_methods_are_compared_on_one_slice_with_the_clean_one(tmp_path: Path) -> None:
-    path, found = stack_with_reference(tmp_path)
+    found = stack_with_reference(tmp_path)
     into = tmp_path / "run"
     into.mkdir()
     names = ["denoise", "gaussian", "bm3d"]
     details = tasks.compare(
-        path, tmp_path, tmp_path / "clean", names, (2,), into, asked(), 1, LIMIT, reporter()
+        tmp_path, tmp_path / "clean", names, (2,), into, asked(), 1, LIMIT, reporter()
     )
     json.dumps(details, allow_nan=False)
     assert details["clean"]
@@ -65,11 +65,11 @@ def test_methods_are_compared_on_one_slice_with_the_clean_one(tmp_path: Path) ->
 
 
 def test_a_comparison_of_a_slice_there_is_not_is_refused(tmp_path: Path) -> None:
-    path, _ = stack_with_reference(tmp_path)
+    stack_with_reference(tmp_path)
     for at in ((3,), (0, 0, 0)):
         with pytest.raises(ValueError, match="no such slice"):
             tasks.compare(
-                path, tmp_path, None, ["denoise", "gaussian"], at, tmp_path, asked(), 1, LIMIT,
+                tmp_path, None, ["denoise", "gaussian"], at, tmp_path, asked(), 1, LIMIT,
                 reporter(),
             )  # fmt: skip
 
@@ -80,7 +80,13 @@ def test_a_report_of_one_result_needs_no_clean_picture(tmp_path: Path) -> None:
     found = tasks.inspect_file(path, tmp_path, LIMIT, reporter())
     into = tmp_path / "run"
     into.mkdir()
-    place = {"at": (), "visible": None, "sigma": found["info"]["noise"]["sigma"]}
+    place = {
+        "at": (),
+        "visible": None,
+        "info": found["info"],
+        "view": tmp_path / VIEW,
+        "frames": [],
+    }
     details = tasks.denoise(path, place, into, asked(), 1, LIMIT, reporter())
     given = {"name": "a.png", "info": found["info"], "details": details, "at": ()}
     page = tasks.report(given, tmp_path, into, None, "denoise", reporter())

@@ -5,13 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 import pytest
 import tifffile
+from typer.testing import CliRunner
 
-from symsmooth.io import read_image, write_image
-from symsmooth.web import bridge, first_look, tasks
-from symsmooth.web.first_look import PART
+from symsmooth import cli
+from symsmooth.io import files, read_image, write_image
+from symsmooth.web import bridge, denoising, tasks
+from symsmooth.web.denoising import PART
+from symsmooth.web.sessions import VIEW
 from symsmooth.web.worker import Reporter
 
 from ..serving import asked, reporter
@@ -27,7 +31,8 @@ def denoise_visible(path: Path, into: Path, visible: Any, **settings: Any) -> li
     into.mkdir()
     found = tasks.inspect_file(path, path.parent, LIMIT, reporter())
     at = tuple(found["info"]["middle"])
-    place = {"at": at, "visible": visible, "sigma": found["info"]["noise"]["sigma"]}
+    view = {"view": path.parent / VIEW, "frames": []}
+    place = {"at": at, "visible": visible, "info": found["info"], **view}
     tasks.denoise(path, place, into, asked(**settings), 1, LIMIT, watching)
     return messages
 
@@ -51,7 +56,7 @@ def test_what_is_on_the_screen_is_done_first(tmp_path: Path, channels: int) -> N
 def test_of_a_large_picture_all_that_is_on_the_screen_has_a_preview(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(first_look, "_LARGE", 700 * 600)
+    monkeypatch.setattr(denoising, "_LARGE", 700 * 600)
     path, seen = tmp_path / "a.png", []
     pixels = np.tile(rng.normal(120, 20, (350, 325)), (2, 2))
     write_image(path, np.clip(pixels, 0, 255).astype(np.uint8))
@@ -67,7 +72,7 @@ def test_of_a_large_picture_all_that_is_on_the_screen_has_a_preview(
     assert part["box"] == [10, 20, 500, 480]  # wider than the part of a small picture
     ((quality, shape, model),) = seen
     assert (quality, shape) == ("preview", (480, 500))
-    found, _ = bridge.noise_of_file(read_image(path))
+    found, *_ = bridge.noise_of_file(read_image(path))
     assert model == found  # the noise of the whole, not that of the part
 
 
@@ -81,6 +86,39 @@ def test_volumes_and_small_pictures_are_done_at_once(tmp_path: Path) -> None:
     tifffile.imwrite(volume, stack, imagej=True, metadata={"axes": "ZYX"})
     messages = denoise_visible(volume, tmp_path / "run2", (0, 0, 16, 16))
     assert not [message for message in messages if message[0] == "part"]
+
+
+@pytest.mark.parametrize("ending", ["png", "jpg", "tif"])
+def test_a_run_reads_its_file_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """Noise, first look, result and numbers come of one reading; the result is read to be shown."""
+    path, read = tmp_path / f"a.{ending}", []
+    write_image(path, np.clip(rng.normal(120, 20, (300, 300)), 0, 255).astype(np.uint8))
+    info = tasks.inspect_file(path, tmp_path, LIMIT, reporter())["info"]
+    (tmp_path / "run").mkdir()
+    real = files.read_opened
+    monkeypatch.setattr(files, "read_opened", lambda f: read.append(f.path.name) or real(f))
+    view = {"view": tmp_path / VIEW, "frames": []}
+    place = {"at": (), "visible": (0, 0, 90, 90), "info": info, **view}
+    tasks.denoise(path, place, tmp_path / "run", asked(), 1, LIMIT, reporter())
+    assert read == [f"a.{ending}", f"a-denoised.{ending}"]
+
+
+def test_a_grey_picture_in_false_colours_is_what_the_command_line_makes_of_it(
+    tmp_path: Path,
+) -> None:
+    """The noise is found in the grey values, so nothing may be found in the colours before."""
+    path = tmp_path / "painted.png"
+    colours = np.rint(255 * matplotlib.colormaps["hot"](np.arange(256))[:, :3]).astype(np.uint8)
+    wave = 120 + 60 * np.sin(np.arange(96) / 9) * np.ones((96, 1))
+    write_image(path, colours[np.clip(wave + rng.normal(0, 20, (96, 96)), 0, 255).astype(int)])
+    denoise_visible(path, tmp_path / "run", (0, 0, 40, 40))
+    out = tmp_path / "out.png"
+    options = ["--quality", "preview"]
+    told = CliRunner().invoke(cli.app, ["denoise", str(path), "-o", str(out), *options])
+    assert "grey in false colours" in told.output
+    assert out.read_bytes() == (tmp_path / "run" / "painted-denoised.png").read_bytes()
 
 
 def test_a_packed_volume_keeps_both_of_its_endings(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from symsmooth.core.metrics import psnr
 from symsmooth.web import tasks
 from symsmooth.web.catalogue import EXAMPLES
 from symsmooth.web.examples import write_example
-from symsmooth.web.pictures import VIEW
+from symsmooth.web.sessions import VIEW
 
 from ..serving import reporter
 

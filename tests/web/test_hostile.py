@@ -33,7 +33,7 @@ def test_a_file_that_goes_wrong_is_one_sentence_and_others_are_served(
         kind, text = dropping.result(30)["ended"]
         assert kind == "bad"
         assert re.search(message, text)  # a slow machine may run out of time first
-    assert not server.files(f"sessions/*/*/{name}")
+    assert not server.files(f"*/*/{name}")
     assert bad.drop("better.npy", picture())["info"]
 
 
@@ -87,7 +87,7 @@ def test_a_file_of_another_kind_is_one_sentence(come: Any, server: Server) -> No
     assert kind == "bad"
     assert text.startswith("notes.txt: is not PNG, JPEG")
     assert str(server.folder) not in text
-    assert not server.files("sessions/*/*/notes.txt")
+    assert not server.files("*/*/notes.txt")
 
 
 def test_what_unpacks_to_too_much_is_refused(come: Any) -> None:
@@ -112,7 +112,7 @@ def test_a_result_does_not_stand_under_an_error(come: Any, server: Server) -> No
     assert shown["ended"][0] == "bad"
     assert "region" in shown["ended"][1] or "box" in shown["ended"][1]
     assert shown["result"] is None
-    wait_for(lambda: not server.files("sessions/*/run-*"))
+    wait_for(lambda: not server.files("*/run-*"))
 
 
 # --- the end ----------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def test_sigterm_ends_the_server_while_it_works(tmp_path: Path) -> None:
     person.open_tab()
     assert person.start("epll") == 200
     assert other.upload("hangs.npy", picture())[0] == 200
-    wait_for(lambda: len(server.files("sessions/*/*")) == 3)  # dropped, run, hanging
+    wait_for(lambda: len(server.files("*/*")) == 3)  # dropped, run, hanging
     wait_for(lambda: len(server.processes()) >= 4)
     processes = server.processes()
     output = server.end()
@@ -140,9 +140,8 @@ def test_sigterm_ends_the_server_while_it_works(tmp_path: Path) -> None:
 
 # Where a server that starts is when it is ended: it notes the time, and sends itself the signal.
 STAGES = {
-    "its folder": ("symsmooth.web.server", "Sessions.__init__"),
-    "loading": ("symsmooth.web.connections", None),  # its libraries are being imported
-    "its queues": ("symsmooth.web.process_queue", "ProcessQueue.__init__"),
+    "loading": ("symsmooth.web.controller", None),  # its libraries are being imported
+    "its processes": ("symsmooth.web.pool", "Pool.__init__"),
     "its addresses": ("symsmooth.web.handlers", "Handlers.app"),
     "listening": ("uvicorn.server", "Server.startup"),
     "ready": ("uvicorn.server", "Server.main_loop"),
@@ -161,12 +160,13 @@ class Finder(importlib.abc.MetaPathFinder):
         load = spec.loader.exec_module
         def exec_module(module):
             load(module)
-            owner, _, name = {function!r}.partition(".")
-            real = getattr(getattr(module, owner), name)
+            owner, _, name = {function!r}.rpartition(".")
+            place = getattr(module, owner) if owner else module
+            real = getattr(place, name)
             def ended(*given, **more):
                 end()
                 return real(*given, **more)
-            setattr(getattr(module, owner), name, ended)
+            setattr(place, name, ended)
         spec.loader.exec_module = exec_module
         return spec
 sys.meta_path.insert(0, Finder())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from symsmooth import cli
-from symsmooth.web.hosts import Hosts, hosts_of
+from symsmooth.web.guard import Hosts, hosts_of
 
 from .test_requests import through_guard
 

@@ -43,12 +43,6 @@ def test_a_picture_that_memory_cannot_hold_at_work_is_refused(
         tasks.inspect_file(path, tmp_path, LIMIT, reporter())
 
 
-def test_processes_get_ready_and_leave_nothing(tmp_path: Path) -> None:
-    tasks.warm_up_reader(tmp_path, reporter())
-    tasks.warm_up_runner(1, reporter())
-    assert [*tmp_path.iterdir()] == []
-
-
 def test_a_clean_picture_of_another_size_is_refused(tmp_path: Path) -> None:
     path, other = tmp_path / "a.npy", tmp_path / "clean" / "a.npy"
     other.parent.mkdir()

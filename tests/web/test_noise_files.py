@@ -15,7 +15,7 @@ from symsmooth import cli
 from symsmooth.io import write_image
 from symsmooth.noise import PoissonGaussian, White
 from symsmooth.web import tasks
-from symsmooth.web.noise_files import KEPT
+from symsmooth.web.sessions import NOISE, VIEW
 from symsmooth_repro.sensor import Sensor
 
 from ..conftest import audit
@@ -90,7 +90,7 @@ def test_what_is_no_model_is_refused_in_one_line(come: Any, content: bytes, says
     assert (status, answer["error"].startswith(says)) == (422, True), answer
     assert "\n" not in answer["error"]
     assert person.state()["models"] == []
-    assert not person.server.files("sessions/*/noise-*")
+    assert not person.server.files("*/noise-*")
     for model in (None, "n1", "../../x", 3):
         given = {"pictures": [picture["id"]], "settings": {"noise": "file", "model": model}}
         status, answer = person.post(f"{person.here}/denoise", given)
@@ -124,17 +124,17 @@ def test_a_raw_file_takes_the_law_of_its_sensor(tmp_path: Path) -> None:
     path = tmp_path / "shot.dng"
     path.write_bytes(dng(noisy, sensor))
     cli_makes("noise", path, "--save", tmp_path / "sensor.json")
-    found = tasks.inspect_file(path, tmp_path, LIMIT, reporter())["info"]["noise"]
-    assert (tmp_path / KEPT).read_bytes() == (tmp_path / "sensor.json").read_bytes()
+    info = tasks.inspect_file(path, tmp_path, LIMIT, reporter())["info"]
+    assert (tmp_path / NOISE).read_bytes() == (tmp_path / "sensor.json").read_bytes()
     (tmp_path / "run").mkdir()
     settings = {**asked(), "noise": "file", "model": str(tmp_path / "sensor.json")}
-    given = {"at": (), "visible": None, "sigma": 1.0, "noise": found}
+    given = {"at": (), "visible": None, "info": info, "view": tmp_path / VIEW, "frames": []}
     made = tasks.denoise(path, given, tmp_path / "run", settings, 1, LIMIT, reporter())
     options = ["--quality", "preview", "--noise", tmp_path / "sensor.json"]
     cli_makes("denoise", path, "-o", tmp_path / "again.dng", *options)
     ours = tmp_path / "run" / made["files"][0]
     assert ours.read_bytes() == (tmp_path / "again.dng").read_bytes()
-    assert made["noise"]["level"] == pytest.approx(found["level"], rel=1e-6)
+    assert made["noise"]["level"] == pytest.approx(info["noise"]["level"], rel=1e-6)
     symsmooth.save_noise(White(5.0), tmp_path / "white.json")
     settings["model"] = str(tmp_path / "white.json")
     with pytest.raises(ValueError, match="needs the noise model of a sensor"):

@@ -252,7 +252,7 @@ def test_a_result_survives_reload_and_back(enter: Any, photograph: Path) -> None
     visitor.choose("quality", "Preview")
     visitor.run()
     address = page.url
-    assert "/visit/" in address
+    assert "/session/" in address
     page.reload()
     page.wait_for_selector("[data-ready]")
     visitor.reads("Done in")
@@ -273,8 +273,8 @@ def test_a_result_survives_reload_and_back(enter: Any, photograph: Path) -> None
     assert page.locator("#leave").inner_text() == "Really delete?"
     page.locator("#leave").click()
     page.locator("#start").wait_for()
-    token = address.partition("/visit/")[2].partition("#")[0]
-    assert visitor.server.files(f"sessions/{token}") == []
+    token = address.partition("/session/")[2].partition("#")[0]
+    assert visitor.server.files(f"{token}") == []
 
 
 def test_a_run_goes_on_while_the_page_is_reloaded(enter: Any, photograph: Path) -> None:
@@ -354,14 +354,14 @@ def test_on_a_phone_the_picture_comes_first(enter: Any, photograph: Path) -> Non
     assert page.evaluate(zoomed)
 
 
-def test_tabs_of_visits_that_ended_say_so(enter: Any, photograph: Path) -> None:
+def test_tabs_of_sessions_that_ended_say_so(enter: Any, photograph: Path) -> None:
     visitor = enter()
     page = visitor.page
     visitor.dropped(photograph)
-    token = page.url.partition("/visit/")[2].partition("#")[0]
+    token = page.url.partition("/session/")[2].partition("#")[0]
     headers = {"Origin": visitor.server.address.rstrip("/")}
-    url = f"{visitor.server.address}api/visits/{token}"
+    url = f"{visitor.server.address}api/sessions/{token}"
     assert visitor.opened.context.request.delete(url, headers=headers).status == 200
-    visitor.reads("This visit has ended")
+    visitor.reads("This session has ended")
     assert page.locator("#start").is_visible()
     assert page.url == visitor.server.address

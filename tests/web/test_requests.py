@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from symsmooth.web.guard import Guard
-from symsmooth.web.hosts import Hosts
+from symsmooth.web.guard import Guard, Hosts
 
 from ..serving import Server, picture, run_apart
 
@@ -47,7 +46,7 @@ def test_what_is_not_for_this_page_is_not_answered(server: Server) -> None:
     assert server.ask("/api/pictures", "POST", **kind, **{"Transfer-Encoding": "chunked"})[0] == 400
     for path in (
         "/docs", "/etc/passwd", "/assets/../server.py", "/assets/%2e%2e/server.py", "/assets/x.js",
-        "/assets/page.html", "/visit/x/y", "/api/visits/x/state", "/api/visits/x/p1/view",
+        "/assets/page.html", "/session/x/y", "/api/sessions/x/state", "/api/sessions/x/p1/view",
         "/static/page.js",
     ):  # fmt: skip
         assert server.ask(path)[0] == 404, path
@@ -78,7 +77,7 @@ def test_what_proxies_say_is_not_believed(come: Any, server: Server) -> None:
 def test_a_link_from_elsewhere_opens_the_page(server: Server) -> None:
     from_elsewhere = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     assert server.ask("/", **from_elsewhere)[0] == 200
-    assert server.ask("/visit/x", **from_elsewhere)[0] == 200
+    assert server.ask("/session/x", **from_elsewhere)[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -176,7 +175,7 @@ def test_only_requests_and_the_servers_life_pass_the_guard(kind: str, passes: in
     )
 
 
-@pytest.mark.parametrize("name", [b"host", b"origin", b"content-length", b"cookie", b"x-visit"])
+@pytest.mark.parametrize("name", [b"host", b"origin", b"content-length", b"cookie", b"x-session"])
 def test_a_header_that_is_given_twice_is_refused(name: bytes) -> None:
     headers = [(b"host", b"localhost"), (name, b"localhost"), (name, b"localhost")]
     scope = {"type": "http", "method": "GET", "path": "/", "headers": headers}

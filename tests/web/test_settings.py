@@ -12,7 +12,7 @@ from symsmooth.io import FileError, format_of
 from symsmooth.io.formats import FORMATS, is_raw_name, is_video_name
 from symsmooth.methods import DEFAULT, METHODS
 from symsmooth.web import bridge, catalogue
-from symsmooth.web.errors import SessionError
+from symsmooth.web.errors import PageError
 from symsmooth.web.settings import Settings
 
 ONLY_READ = {".webm", ".avi"}  # containers of videos
@@ -63,7 +63,7 @@ def test_the_page_takes_every_file_that_can_be_read() -> None:
     ],
 )  # fmt: skip
 def test_settings_that_cannot_be_are_one_sentence(given: Any) -> None:
-    with pytest.raises(SessionError, match=r"^[A-Z][^\n]+[.]$"):
+    with pytest.raises(PageError, match=r"^[A-Z][^\n]+[.]$"):
         Settings.of(given)
 
 

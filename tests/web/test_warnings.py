@@ -15,6 +15,7 @@ from symsmooth.app.job_warnings import JobWarning
 from symsmooth.core.user_warnings import UnitsWarning
 from symsmooth.io import write_image
 from symsmooth.web import tasks
+from symsmooth.web.sessions import VIEW
 from symsmooth.web.settings import Settings
 from symsmooth.web.worker import Reporter
 
@@ -35,12 +36,13 @@ def doubts(folder: Path, pixels: Any, work: str, **settings: Any) -> list[dict[s
     found = tasks.inspect_file(path, folder, LIMIT, reporter())
     asked = Settings.of({"quality": "preview", **settings}).as_json()
     if work == "denoise":
-        place = {"at": (), "visible": None, "sigma": found["info"]["noise"]["sigma"]}
+        view = {"view": folder / VIEW, "frames": []}
+        place = {"at": (), "visible": None, "info": found["info"], **view}
         details = tasks.denoise(path, place, into, asked, 1, LIMIT, reporter())
     else:
         names = ["denoise", "gaussian"]
         details = tasks.compare(
-            path, folder, None, names, (), into, asked, 1, LIMIT, reporter()
+            folder, None, names, (), into, asked, 1, LIMIT, reporter()
         )  # fmt: skip
     json.dumps(details, allow_nan=False)
     return details["warnings"]

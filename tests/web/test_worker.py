@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -17,6 +17,11 @@ from ..serving import ROOT
 CODE = (
     f"import sys; sys.path.insert(0, {ROOT!r}); from symsmooth.web.worker import main; main(2**28)"
 )
+
+
+def hear(stream: IO[bytes]) -> Any:
+    """What a process says next, after its length."""
+    return pickle.loads(stream.read(int.from_bytes(stream.read(8))))
 
 
 def test_work_reports_how_far_it_is_now_and_then_and_stops_when_asked_to() -> None:
@@ -56,7 +61,7 @@ def test_a_worker_answers_each_call_and_ends_when_nobody_asks() -> None:
         process.stdin.flush()
         answers = {}
         while len(answers) < 5:
-            number, kind, *rest = pickle.load(process.stdout)
+            number, kind, *rest = hear(process.stdout)
             if kind != "progress":
                 answers[number] = [kind, *rest[:2]]
         process.stdin.close()
@@ -78,7 +83,7 @@ def test_a_worker_leaves_questions_of_units_to_the_page_and_prints_other_warning
         assert process.stdout is not None
         process.stdin.write(pickle.dumps(("call", 1, "tests.serving:warn_twice", ())))
         process.stdin.flush()
-        assert pickle.load(process.stdout) == (1, "done", None)
+        assert hear(process.stdout) == (1, "done", None)
         _, printed = process.communicate(timeout=60)
     assert b"of something else" in printed
     assert b"of units" not in printed

@@ -183,19 +183,19 @@ def compare(job: CompareJob, progress: Progress | None = None) -> Page:
     words = describe_model(found, pixels, span, given=given, assumed=False)
     share = (_DRAWING - _METHODS) / len(trials)
     results = []
-    for number, (each, own) in enumerate(trials):
+    for number, (label, own) in enumerate(trials):
         start = _METHODS + number * share
-        callback = part_of(progress, start, start + share, f"{each.label}: ")
-        results.append(_run_choice(each, own, frames, at, estimator, callback))
+        callback = part_of(progress, start, start + share, f"{label}: ")
+        results.append(run_trial(label, own, frames, at, estimator, callback))
     facts = page_facts(describe(job.source, pixels, part), words.words, job.seed)
     if job.reference is not None:
         facts["Reference"] = job.reference.name
     peak = value_range(pixels if clean is None else clean) or 1.0
     unchanged = [
         made.label
-        for (each, _), made in zip(trials, results, strict=True)
-        if each.method.removes_noise
-        and not each.method.takes_noise
+        for (_, own), made in zip(trials, results, strict=True)
+        if own.method.removes_noise
+        and not own.method.takes_noise
         and np.array_equal(made.image, pixels, equal_nan=pixels.dtype.kind == "f")
     ]
     doubts = question_unchanged(unchanged, words.level)
@@ -211,15 +211,15 @@ def compare(job: CompareJob, progress: Progress | None = None) -> Page:
 
 def _trials(
     job: CompareJob, choice: MethodChoice, axis: int | None
-) -> Iterator[tuple[MethodChoice, DenoiseJob]]:
+) -> Iterator[tuple[str, DenoiseJob]]:
     """Yield what is run of a method: on the picture, and with the frames around it if it knows of time."""
     options = dict(choice.options)
     if job.noise is not None and choice.method.takes_noise:
         options.setdefault("noise", job.noise)
     own = DenoiseJob(choice.method, options, job.sigma, axis, job.workers, job.seed)
     if job.series and own.knows_time:
-        yield replace(choice, label=f"{choice.label}, series"), replace(own, third="time")
-    yield choice, own
+        yield f"{choice.label}, series", replace(own, third="time")
+    yield choice.label, own
 
 
 def question_unchanged(labels: Sequence[str], level: float) -> list[JobWarning]:
@@ -255,9 +255,9 @@ def page_facts(picture: str, noise: str, seed: int) -> dict[str, str]:
     }
 
 
-def _run_choice(
-    choice: MethodChoice, job: DenoiseJob, frames: Sequence[Any], at: int,
-    estimator: NoiseEstimator, progress: Progress | None,
+def run_trial(
+    label: str, job: DenoiseJob, frames: Sequence[Any], at: int, estimator: NoiseEstimator,
+    progress: Progress | None,
 ) -> Result:  # fmt: skip
     """Run one method as `symsmooth denoise` does, and take its time: that of one frame of a series."""
     from ..reports.compare import Result
@@ -278,8 +278,7 @@ def _run_choice(
     brief = ""
     if noise is not None:
         brief = describe_noise(job, noise, pixels, value_range(pixels)).brief
-    chosen = {name: value for name, value in choice.options.items() if name != "noise"}
-    return Result(choice.label, image, seconds, brief, {**chosen, **done.learned})
+    return Result(label, image, seconds, brief, {**job.chosen, **done.learned})
 
 
 def question_sigma(source: Path, pixels: Any, sigma: float | None) -> list[str]:

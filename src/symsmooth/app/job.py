@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .. import __version__
@@ -36,6 +36,10 @@ class DenoiseJob:
     frame: int | None = None  # the only one of a series that is written
     lossless: bool = False  # of a video
     was_looked_at: bool = False  # a model of noise in the options was found in this very file
+    # Told which noise is removed, None if none is, as soon as that is known.
+    on_noise: Callable[[Noise | None], object] | None = field(
+        default=None, compare=False, repr=False
+    )
 
     def __post_init__(self) -> None:
 

@@ -111,6 +111,8 @@ def denoise_series(job: SeriesJob, progress: Progress | None) -> Outcome:
     report = progress or no_progress
     first, run = _prepare(job, report)
     n_frames, how = len(job.sources), job.how
+    if how.on_noise is not None:
+        how.on_noise(run.noise)
     waiting: deque[ImageFile] = deque()
 
     def read() -> Iterator[Any]:

@@ -312,6 +312,8 @@ def denoise_stack(
         estimator = pieces.estimator(job, opened=opened)
     else:
         noise, estimator = _found_noise(job, pieces, opened=opened)
+    if job.on_noise is not None:
+        job.on_noise(noise)
     span = value_range(image.pixels if isinstance(image.pixels, np.ndarray) else middle)
     run = StackRun(job, estimator, noise, middle, pieces.channel_axis_of_frames, span)
     result = np.empty(image.pixels.shape, work)

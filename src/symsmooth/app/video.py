@@ -49,6 +49,8 @@ def denoise_video(
         looked_at = [each.pixels for each in video.some(frames_looked_at(n_frames))]
     report(_SURVEYED, "noise")
     run = _start(video, looked_at, job, series, n_frames // 2)
+    if job.on_noise is not None:
+        job.on_noise(run.noise)
     waiting: deque[Any] = deque()
     try:
         with atomic_write(target) as handle:

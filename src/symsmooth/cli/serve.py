@@ -63,13 +63,15 @@ def run(
     names: Sequence[str] = (),
 ) -> None:
     """Serve until Ctrl-C, SIGTERM or SIGHUP, which end the process."""
-    from ..web.hosts import is_loopback
+    from ..web.guard import is_loopback
     from ..web.server import serve
 
     def ready(address: str) -> None:
         notify(f"the page is {address} (Ctrl-C ends it)")
         if not is_loopback(host):
-            notify("everyone who reaches this address can use it; there is no password")
+            notify(
+                "all who reach this address can use it: there is no password, so put one in front"
+            )
         if open_browser:
             threading.Timer(1.0, webbrowser.open, [address]).start()
 

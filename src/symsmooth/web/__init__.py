@@ -1,17 +1,13 @@
-"""``symsmooth serve``: a page on this machine where pictures are dropped, denoised and looked at.
+"""``symsmooth serve``: a page on this machine where one person drops, denoises and looks at pictures.
 
 - ``server``: puts all together at an address, until Ctrl-C or SIGTERM;
-- ``guard``: who may ask, from where, and how much; ``handlers``: what is answered at each address;
-- ``events``: what an open page receives; ``views``: which part of a picture an address means;
-- ``sessions``: visits, how many there may be, how long they last; ``pictures``: what belongs to one;
-- ``uploads``: what visitors send; ``noise_files``: noise models among it; ``settings``: what the controls
-  say; ``catalogue``: what they offer;
-- ``controller``: what is done for visitors; ``process_queue``: work that waits for its turn (``runs``) and
-  is done in processes (``workers``, ``worker``);
-- ``tasks``: what these processes can do: ``inspecting``, ``denoising``, ``first_look`` (at the part
-  on the screen), ``mosaics`` (both for raw files), ``series`` (both for videos and joined pictures),
-  ``blending``, ``comparing``, with ``drawing`` (how a picture is shown), ``examples``, and ``bridge``:
-  the jobs, noise and progress of the command line;
+- ``guard``: which requests are for the page; ``handlers``: what is asked at each address; ``answers``:
+  what is sent there; ``errors``: what cannot be done;
+- ``sessions``: pictures, results and how far they are; ``settings``: what the controls say; ``catalogue``:
+  what they offer; ``controller``: what they do;
+- ``pool``: work that waits for its turn and is done in processes, ``worker`` their body;
+- ``tasks``: what these can do: ``inspecting``, ``denoising``, ``comparing``, with ``arrays`` (files as they
+  are shown), ``drawing``, ``examples``, and ``bridge``: all that is known of the application;
 - ``static``: the page itself, without a build step.
 
 The server itself loads no NumPy: it starts at once and stays small.

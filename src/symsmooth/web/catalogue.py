@@ -6,7 +6,7 @@ Methods and endings are those of the package.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from .. import methods as registry
 from ..app.noise_report import NOISE_KINDS
@@ -74,31 +74,6 @@ _PLAIN = ("nlm", "glide", "lark", "bilateral", "gaussian")  # come last, the pla
 _STRONG = [name for name in ("denoise", "gsfw", *registry.METHODS) if name not in _PLAIN]
 METHODS = tuple(_entry(registry.METHODS[name]) for name in dict.fromkeys([*_STRONG, *_PLAIN]))
 BY_NAME = {method.name: method for method in METHODS}
-
-
-class Chosen(Protocol):
-    """Settings, as far as they name a method."""
-
-    @property
-    def method(self) -> str:
-        """Its name."""
-
-    @property
-    def quality(self) -> str:
-        """Its preset, if it has such."""
-
-
-def title_of(chosen: Chosen) -> str:
-    """Return what a method with its settings is called, beside others."""
-    method = BY_NAME[chosen.method]
-    return f"{method.title}, {chosen.quality} quality" if method.quality else method.title
-
-
-def result_of(chosen: Chosen) -> str:
-    """Return what a result of these settings is called, beside the noisy picture."""
-    if chosen.method == METHODS[0].name:
-        return f"Denoised, {chosen.quality} quality"
-    return f"Denoised by {title_of(chosen)}"
 
 
 def about(max_bytes: int, max_pictures: int, version: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,65 +9,67 @@ from typing import Any
 
 import numpy as np
 
+from .. import __version__
 from ..core.image import Array
 from ..core.metrics import psnr, ssim
-from ..core.parallel import part_of
-from ..io import ImageFile
-from ..io.stacks import cut
-from . import bridge, drawing
-from .catalogue import BY_NAME, title_of
-from .pictures import VIEW
+from ..core.parallel import Progress, part_of
+from ..noise import resolve
+from . import arrays, bridge, drawing
+from .catalogue import BY_NAME
+from .sessions import VIEW
 from .settings import Settings
 from .worker import Reporter
 
+_FIRST, _SHARE = 0.03, 0.95  # of the progress: where methods begin, and what they take
+
 
 def compare(
-    path: Path, folder: Path, reference: Path | None, names: Sequence[str], at: Sequence[int],
-    into: Path, asked: dict[str, Any], workers: int | None, max_bytes: int, reporter: Reporter,
+    folder: Path, reference: Path | None, names: Sequence[str], at: Sequence[int], into: Path,
+    asked: dict[str, Any], workers: int | None, max_bytes: int, reporter: Reporter,
 ) -> dict[str, Any]:  # fmt: skip
     """Put two to four methods side by side on one slice."""
     pixels, clean = _slices(folder, reference, at)
-    file = ImageFile(pixels, -1 if pixels.ndim == 3 else None, None, "NPY")
-    stack, span = cut(file, "none"), bridge.span_of(file)
+    axis = -1 if pixels.ndim == 3 else None
+    settings, span = Settings(**asked), bridge.value_range(pixels)
     peak = span or 1.0
     panels: list[dict[str, Any]] = []
     doubts: dict[bridge.JobWarning, list[str]] = {}  # what is doubtful: about which methods
     unchanged: list[str] = []  # methods that know white noise only, and found none
-    settings = Settings(**asked)
     reporter.progress(0.0, "finding the noise")
-    model, level = bridge.noise_of_file(file)
+    estimator = bridge.estimator_of(pixels, axis)
+    model = resolve(estimator)
     for number, name in enumerate(names):
         takes = BY_NAME[name].noise
         own = replace(settings, method=name, noise=settings.noise if takes else "white")
         own = replace(own, level=own.level if settings.noise == "white" else None, third="none")
-        job, label = bridge.make_job(own, level, workers), title_of(own)
-        first = 0.03 + 0.95 * number / len(names)
-        progress = part_of(reporter.progress, first, first + 0.95 / len(names))
-        start = time.perf_counter()
-        job, found = bridge.find_noise(job, file, stack, ())
-        made = bridge.denoise_pixels(
-            job, found, pixels, stack.channel_axis, bridge.without_steps(progress, label)
-        )
-        seconds = time.perf_counter() - start
-        np.save(into / f"result-{number}.npy", made)
-        removed = drawing.removed(pixels, made)
+        job = replace(bridge.make_job(own, estimator.sigma, workers), channel_axis=axis)
+        label, first = own.title, _FIRST + _SHARE * number / len(names)
+        progress = part_of(_naming(label, reporter), first, first + _SHARE / len(names))
+        made = bridge.run_trial(label, job, [pixels], 0, estimator, progress)
+        np.save(into / f"result-{number}.npy", made.image)
+        removed = drawing.removed(pixels, made.image)
         panels.append({
-            "label": label, "seconds": seconds, "noise": bridge.brief_noise(job, found, file),
-            "removed": removed, **_scores(made, clean, peak),
+            "label": label, "seconds": made.seconds, "noise": made.sigma, "removed": removed,
+            **_scores(made.image, clean, peak),
         })  # fmt: skip
         if not takes and not removed:
             unchanged.append(label)
             continue
-        for doubt in bridge.find_doubts(job, found, file, removed):
+        for doubt in bridge.find_doubts(job, estimator, pixels, removed):
             doubts.setdefault(doubt, []).append(label)
-    ranges = drawing.ranges_of(pixels, 0)
-    noise = bridge.noise_details(model, file, ranges["all"], given=False, assumed=False)
-    questions = bridge.question_unchanged(unchanged, noise["level"])
+    words = bridge.words_of(model, pixels, span)
+    questions = bridge.question_unchanged(unchanged, words.level)
+    shown = drawing.ranges_of(pixels, 0)["all"]
     return drawing.finite({
         "panels": panels, "noisy": _scores(pixels, clean, peak), "clean": clean is not None,
-        "noise": noise, "seconds": reporter.seconds,
+        "noise": bridge.noise_details(model, words, span, shown), "seconds": reporter.seconds,
         "warnings": bridge.warning_details(_about(doubts, len(panels)) + questions),
     })  # fmt: skip
+
+
+def _naming(label: str, reporter: Reporter) -> Progress:
+    """Return a callback that names the method, but not its step."""
+    return lambda fraction, _: reporter.progress(fraction, label)
 
 
 def _about(
@@ -88,7 +89,6 @@ def report(
     reporter: Reporter,
 ) -> Path:  # fmt: skip
     """Write what is shown as one page that needs no server."""
-    from .. import __version__
     from ..reports.compare import Comparison, Result, compare_page
 
     details, info = given["details"], given["info"]
@@ -97,7 +97,7 @@ def report(
     results = [
         Result(
             panel["label"],
-            drawing.take_slice(result / f"result-{number}.npy", at, info["channels"]),
+            arrays.take_slice(result / f"result-{number}.npy", at, info["channels"]),
             panel.get("seconds", details["seconds"]),
             panel.get("noise", details["noise"]["words"]),
         )
@@ -109,19 +109,16 @@ def report(
         "Version": f"symsmooth {__version__}",
     }
     if at:
-        names = [
-            f"{each['name'].lower()} {i + 1}" for each, i in zip(info["others"], at, strict=True)
-        ]
-        facts["Slice"] = ", ".join(names)
+        axes = zip(info["others"], at, strict=True)
+        facts["Slice"] = ", ".join(f"{each['name'].lower()} {i + 1}" for each, i in axes)
     # Of a mosaic the developed picture is shown, in which noise has another level.
     level = details["panels"][0]["removed"] if info["mosaic"] else details["noise"]["level"]
     found = Comparison(
         given["name"], pixels, level, info["span"] or 1.0, results, clean, facts,
         timing="this run on this machine",
     )  # fmt: skip
-    page = (
-        result / f"{Path(given['name']).stem}-{'compared' if len(results) > 1 else 'denoised'}.html"
-    )
+    what = "compared" if len(results) > 1 else "denoised"
+    page = result / f"{Path(given['name']).stem}-{what}.html"
     page.write_text(compare_page(found), "utf-8")
     return page
 

@@ -1,10 +1,9 @@
-"""Arrays of a picture as the page shows them: slices in front, channels last; drawn as PNG files."""
+"""What the page shows of arrays: slices drawn as PNG files, black and white, histograms."""
 
 from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,9 @@ import numpy as np
 from ..core.blend import blend
 from ..core.image import Array
 from ..io import ImageFile
-from ..io.stacks import cut
 from ..reports.display import Range, display_range, reduce
-from .pictures import VIEW
+from .arrays import take_slice
+from .sessions import VIEW
 
 _MAX_SHOWN = 2**22  # pixels of what is shown at a time
 _BINS = 128
@@ -25,34 +24,6 @@ _TINTS = {
 }  # fmt: skip
 _SLICES = 9  # from which black and white of a stack are taken
 _SAMPLED = 2**20  # pixels that a histogram counts
-_AXES = {"Z": "Depth", "T": "Time", "Q": "Slice", "I": "Page", "P": "Position", "R": "Series",
-         "C": "Channel", "S": "Sample", "V": "View", "A": "Angle", "H": "Phase"}  # fmt: skip
-
-
-def arrange(image: ImageFile) -> tuple[Array, list[dict[str, Any]]]:
-    """Return pixels as (*others, height, width, channels), and what the others are.
-
-    There is no last axis if there is but one channel.
-
-    Examples
-    --------
-    >>> pixels, others = arrange(ImageFile(np.zeros((3, 5, 9, 8)), 0, None, "TIFF", axes="CTYX"))
-    >>> pixels.shape, others
-    ((5, 9, 8, 3), [{'letter': 'T', 'name': 'Time', 'size': 5}])
-    """
-    piece = cut(image, "none").pieces[0]
-    others = [i for i, part in enumerate(piece) if not isinstance(part, slice)]
-    channel = None if image.channel_axis is None else image.channel_axis % image.pixels.ndim
-    plane = [i for i, part in enumerate(piece) if isinstance(part, slice) and i != channel]
-    pixels = image.pixels.transpose([*others, *plane, *([] if channel is None else [channel])])
-    if channel is not None and pixels.shape[-1] == 1:
-        pixels = pixels[..., 0]
-    named = [
-        {"letter": image.axes[i], "name": _AXES.get(image.axes[i], f"Axis {image.axes[i]}"),
-         "size": image.pixels.shape[i]}
-        for i in others
-    ]  # fmt: skip
-    return pixels, named
 
 
 def middle_of(pixels: Array, n_others: int) -> Array:
@@ -77,18 +48,6 @@ def histogram(middle: Array, shown: tuple[float, float]) -> list[int]:
     low, high = shown
     place = np.clip((values - low) / ((high - low) or 1.0) * _BINS, 0, _BINS - 1).astype(int)
     return np.bincount(place, minlength=_BINS).tolist()
-
-
-def take_slice(path: Path, at: Sequence[int], n_channels: int) -> Array:
-    """Return one slice of a file of ours; of what is a single slice, that."""
-    pixels = np.load(path, mmap_mode="r", allow_pickle=False)
-    dims = 2 + (n_channels > 1)
-    if pixels.ndim > dims:
-        sizes = pixels.shape[: pixels.ndim - dims]
-        if len(at) != len(sizes) or any(i >= n for i, n in zip(at, sizes, strict=True)):
-            raise ValueError("There is no such slice.")
-        pixels = pixels[tuple(at)]
-    return np.asarray(pixels)
 
 
 def tints_of(image: ImageFile) -> list[str]:
@@ -145,9 +104,7 @@ def _tinted(pixels: Array, wanted: dict[str, Any]) -> Array:
 def _part(path: Path, wanted: dict[str, Any]) -> Array:
     """Return what is shown of a file: a slice, a box of it, one channel, few enough pixels."""
     pixels = _box(path, wanted)
-    if (
-        wanted["blend"] is not None and path.name != VIEW
-    ):  # of what is noisy there is nothing to blend
+    if wanted["blend"] is not None and path.name != VIEW:  # what is noisy has nothing to blend
         noisy, strength, colour = wanted["blend"]
         axis = -1 if pixels.ndim == 3 else None
         pixels = blend(_box(noisy, wanted), pixels, strength, colour if axis else None, axis)

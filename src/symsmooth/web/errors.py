@@ -1,15 +1,16 @@
-"""What visitors read when something cannot be done."""
+"""What a person reads when something cannot be done."""
 
 from __future__ import annotations
 
 
-class SessionError(ValueError):
-    """Something a visitor should know, in one sentence."""
+class PageError(ValueError):
+    """Something to be told in one sentence, with the status of the answer."""
 
-
-class RefusedError(Exception):
-    """A request that is not answered: a status and why."""
-
-    def __init__(self, status: int, text: str) -> None:
+    def __init__(self, text: str, status: int = 422) -> None:
         super().__init__(text)
-        self.status, self.text = status, text
+        self.status = status
+
+
+def nothing_here() -> PageError:
+    """Return what is said of addresses at which there is nothing."""
+    return PageError("There is nothing here.", 404)

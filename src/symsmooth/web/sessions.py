@@ -1,97 +1,218 @@
-"""Visits: the pictures of one visitor, reachable by nobody else, deleted at the end.
+"""A session: pictures that were dropped on the page, what is done to them and what came of it.
 
-A visit begins with its first picture and has an address with a random token, answered only to who has
-the visitor's secret cookie too.  So it survives a reload and the back button.  It ends when its visitor
-says so, some minutes after its last tab was closed, or when nothing was asked for an hour.  Where there
-is no room for another visit, those without an open tab make room.
+It begins with its first picture and has an address with a random token, answered only to the browser that
+began it.  So it survives a reload and the back button, and each tab may have its own.
 """
 
 from __future__ import annotations
 
-import hmac
 import re
 import secrets
-import shutil
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .errors import SessionError
-from .noise_files import NoiseFile
-from .pictures import Picture
+from .errors import PageError
+from .pool import Run
+from .settings import Settings
 
-ENDED = "This visit has ended; reload the page to begin another."
+MAX_PICTURES = 30  # of one session: a table of more is no help
+VIEW = ".view.npy"  # pixels as they are shown; no file that is dropped can have this name
+NOISE = ".noise.json"  # what was found in a picture, or used for a result; nor this one
+ENDED = "This session has ended; reload the page to begin another."
+_SOON = 0.03  # of the work: before, nobody can say how long it will take
+_FIRST = 1.0  # second: the same
 
 
 @dataclass(frozen=True)
-class Limits:
-    """How many visits there may be, and how long they last."""
+class Result:
+    """What came of a run: files in a folder, and what the page shows of it."""
 
-    sessions: int = 200  # in all
-    of_address: int = 64  # many people may share one: behind a router, or on this machine
-    of_owner: int = 16  # tabs of one browser
-    tabs: int = 8  # open streams of one visit
-    pictures: int = 30  # of one visit
-    idle: float = 3600.0  # seconds without a request after which a visit ends
-    absent: float = 900.0  # the same while no tab of it shows a sign of life
+    number: int
+    kind: str  # "denoise" or "compare"
+    folder: Path
+    settings: Settings
+    details: dict[str, Any]  # as JSON, with a list of "panels"
+    at: tuple[int, ...] | None = None  # the slice that was compared; None: all of them
+    files: tuple[Path, ...] = ()  # what can be taken home
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the page shows of it."""
+        return {
+            "number": self.number,
+            "kind": self.kind,
+            "at": self.at,
+            "settings": self.settings.as_json(),
+            "model": (self.folder / NOISE).is_file(),
+            "bytes": sum(path.stat().st_size for path in self.files),
+            **self.details,
+        }
+
+
+@dataclass
+class Picture:
+    """A file that was dropped."""
+
+    id: str  # the name of its folder
+    name: str  # as its owner calls it
+    folder: Path  # of its own
+    path: Path | None = None  # of the file, once it was inspected
+    info: dict[str, Any] | None = None  # what was found in it
+    frames: tuple[Picture, ...] = ()  # pictures that it was joined from, as one series
+    reference: Path | None = None  # folder of the clean picture
+    reference_name: str = ""
+    reference_error: str = ""
+    reading: Run | None = None
+    run: Run | None = None
+    running: str = ""  # what kind of run it is
+    part: dict[str, Any] | None = None  # what is done before the whole ...
+    part_folder: Path | None = None  # ... and where it is, which the page does not learn
+    result: Result | None = None
+    ended: tuple[str, str] = ("", "")  # how the last thing ended: good, plain or bad; in words
+
+    @property
+    def sources(self) -> list[Path]:
+        """The files that it is made of, once they were inspected."""
+        if self.frames:
+            return [path for frame in self.frames for path in frame.sources]
+        return [] if self.path is None else [self.path]
+
+    @property
+    def runs(self) -> list[Run]:
+        """What is done for it."""
+        return [run for run in (self.reading, self.run) if run is not None]
+
+    def ready(self) -> dict[str, Any]:
+        """Return what was found in it, or say that nothing was yet."""
+        if self.info is None or self.path is None:
+            raise PageError("This picture is not ready yet.")
+        return self.info
+
+    def folder_of(self, number: int) -> Path | None:
+        """Return the folder of a result, or of a part that is done before it."""
+        if self.result is not None and self.result.number == number:
+            return self.result.folder
+        return self.part_folder if self.part is not None and self.part["number"] == number else None
+
+    def stop(self) -> None:
+        """End what is done for it."""
+        for run in self.runs:
+            run.stop()
+
+    def progress(self) -> dict[str, Any] | None:
+        """Return how far the work on it is; None if nothing is done."""
+        run = self.run if self.run is not None else self.reading
+        if run is None:  # what is finished is kept here until what came of it is, too
+            return None
+        inspecting = run is self.reading
+        if run.stopping:
+            return {"state": "stopping", "what": "stopping"}
+        if run.seconds is None:
+            waiting = {"state": "waiting", "what": "waiting", "ahead": run.ahead}
+            return {**waiting, "inspecting": inspecting}
+        left = None
+        if run.fraction > _SOON and run.seconds > _FIRST:
+            left = round(run.seconds * (1 - run.fraction) / run.fraction, 1)
+        return {
+            "state": "running",
+            "what": "inspecting" if inspecting else run.what,
+            "fraction": round(run.fraction, 3),
+            "seconds": round(run.seconds, 1),
+            "left": left,
+            "inspecting": inspecting,
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all but how far it is."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "info": self.info,
+            "frames": len(self.frames),
+            "reference": [self.reference_name, self.reference_error],
+            "ended": self.ended,
+            "part": self.part,
+            "running": self.running if self.run is not None else "",
+            "result": None if self.result is None else self.result.as_json(),
+        }
 
 
 @dataclass
 class Session:
-    """What a visitor has dropped and got."""
+    """What was dropped, and what came of it."""
 
     folder: Path
-    token: str
     owner: str  # the cookie
-    address: str = ""  # of the network
+    token: str
     pictures: dict[str, Picture] = field(default_factory=dict)
-    models: dict[str, NoiseFile] = field(default_factory=dict)  # of noise, that were opened
+    models: dict[str, tuple[Path, str]] = field(default_factory=dict)  # of noise, and their words
     is_open: bool = True  # until it ends
-    last_request: float = 0.0  # when something was last asked for
-    last_sign: float = 0.0  # when a tab last gave a sign of life
-    tabs: int = 0  # open streams
+    last_sign: float = field(default_factory=time.monotonic)  # when a tab last asked for something
     version: int = 0  # counts changes of what the page shows
-    made: int = 0  # folders and pictures made in it
-    _lock: Any = field(default_factory=threading.Lock, repr=False)
+    made: int = 0  # folders and results made in it
 
-    @property
-    def group(self) -> str:
-        """With whom it shares its turns: its address, or itself where all have this machine's."""
-        local = self.address.startswith("127.") or self.address in ("", "::1")
-        return self.owner if local else self.address
-
-    @property
-    def working(self) -> bool:
-        """Whether something is done for it."""
-        return any(picture.working for picture in [*self.pictures.values()])
-
-    def stop(self) -> None:
-        """End its work, if there is any."""
-        for picture in [*self.pictures.values()]:
-            picture.stop()
+    @classmethod
+    def begin(cls, place: Path, owner: str) -> Session:
+        """Make a session in a folder of its own, which nobody else may read."""
+        token = secrets.token_urlsafe(24)
+        folder = place / token
+        folder.mkdir(mode=0o700)
+        return cls(folder, owner, token)
 
     def changed(self) -> None:
         """Note that the page shows something else now."""
         self.version += 1
 
     def number(self) -> int:
-        """Return a number that nothing else in this visit has."""
-        with self._lock:
-            self.made += 1
-            return self.made
+        """Return a number that nothing else in this session has."""
+        self.made += 1
+        return self.made
 
     def new_folder(self, kind: str) -> Path:
-        """Make a folder of its own for something, unless the visit has ended meanwhile."""
-        place = self.folder / f"{kind}-{self.number()}"
-        try:
-            place.mkdir(mode=0o700)
-        except FileNotFoundError as error:
-            raise SessionError(ENDED) from error
-        return place
+        """Make a folder of its own for something, unless the session has ended meanwhile."""
+        if not self.is_open:
+            raise PageError(ENDED)
+        folder = self.folder / f"{kind}-{self.number()}"
+        folder.mkdir(mode=0o700)
+        return folder
+
+    def new_picture(self, folder: Path, name: str) -> Picture:
+        """Add a picture whose files are in a folder."""
+        picture = self.pictures[folder.name] = Picture(folder.name, name, folder)
+        return picture
+
+    def check_count(self, more: int) -> None:
+        """Refuse more pictures than there may be."""
+        if len(self.pictures) + more > MAX_PICTURES:
+            text = f"There may be {MAX_PICTURES} pictures at a time; remove some of them."
+            raise PageError(text)
+
+    def model(self, id: object) -> Path:
+        """Return where a noise model is that was opened."""
+        if not isinstance(id, str) or id not in self.models:
+            raise PageError(
+                "Open a noise model first: a file of Save noise model, or of symsmooth noise."
+            )
+        return self.models[id][0]
+
+    def state(self) -> dict[str, Any]:
+        """Return all that the page shows."""
+        return {
+            "session": self.token,
+            "version": self.version,
+            "pictures": [picture.as_json() for picture in self.pictures.values()],
+            "models": [
+                {"id": id, "name": path.name, "words": words}
+                for id, (path, words) in self.models.items()
+            ],
+            "progress": self.progress(),
+        }
+
+    def progress(self) -> dict[str, Any]:
+        """Return how far the work on each picture is."""
+        found = {id: picture.progress() for id, picture in self.pictures.items()}
+        return {id: progress for id, progress in found.items() if progress is not None}
 
 
 def safe_name(name: str) -> str:
@@ -108,139 +229,14 @@ def safe_name(name: str) -> str:
     return f"{plain}.{ending}" if ending else plain
 
 
-class Sessions:
-    """All visits; their folders are below one that only we may read.
+def denoised_name(path: Path, ending: str | None = None) -> str:
+    """Return the name of what comes of a file; with another ending if one is given.
 
     Examples
     --------
-    >>> import tempfile
-    >>> sessions = Sessions(Path(tempfile.mkdtemp()))
-    >>> ours = sessions.begin("a" * 43)
-    >>> sessions.find(ours.token, {"symsmooth": "b" * 43}) is None
-    True
-    >>> sessions.close()
+    >>> denoised_name(Path("head.nii.gz")), denoised_name(Path("clip.avi"), ".mkv")
+    ('head-denoised.nii.gz', 'clip-denoised.mkv')
     """
-
-    COOKIE = "symsmooth"
-
-    def __init__(
-        self,
-        folder: Path,
-        limits: Limits | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._folder = folder
-        self._folder.chmod(0o700)
-        self.limits = limits or Limits()
-        self._clock = clock
-        self._sessions: dict[str, Session] = {}
-        self._lock = threading.Lock()
-
-    @classmethod
-    def owner_in(cls, cookies: Mapping[str, str]) -> str:
-        """Return the secret of a visitor, or say that there is none."""
-        owner = cookies.get(cls.COOKIE, "")
-        if not re.fullmatch(r"[\w-]{43,100}", owner, re.ASCII):
-            raise SessionError(
-                "This page needs its cookie: allow cookies for this address, reload."
-            )
-        return owner
-
-    def begin(self, owner: str, address: str = "") -> Session:
-        """Begin a visit, or say that there is no room for one."""
-        with self._lock:
-            gone = self._make_room(owner, address)
-            token = secrets.token_urlsafe(24)
-            folder = self._folder / token
-            folder.mkdir(mode=0o700)
-            session = self._sessions[token] = Session(folder, token, owner, address)
-            session.last_request = session.last_sign = self._clock()
-        _end(gone)
-        return session
-
-    def _make_room(self, owner: str, address: str) -> list[Session]:
-        """Take visits without an open tab out where a limit is reached; or refuse another one."""
-        gone: list[Session] = []
-        for limit, counts in (
-            (self.limits.of_owner, lambda session: session.owner == owner),
-            (self.limits.of_address, lambda session: session.address == address),
-            (self.limits.sessions, lambda session: True),
-        ):
-            counted = [session for session in self._sessions.values() if counts(session)]
-            if len(counted) < limit:
-                continue
-            absent = [session for session in counted if not session.tabs]
-            if not absent:
-                _end(gone)
-                raise SessionError("Too many people are here; please come back later.")
-            gone.append(self._sessions.pop(min(absent, key=lambda each: each.last_sign).token))
-        return gone
-
-    def find(self, token: str, cookies: Mapping[str, str], *, asks: bool = True) -> Session | None:
-        """Return the visit of an address if it is theirs who ask, else None."""
-        owner = cookies.get(self.COOKIE, "").encode()
-        with self._lock:
-            session = self._sessions.get(token)
-            if session is None or not hmac.compare_digest(session.owner.encode(), owner):
-                return None
-            session.last_sign = self._clock()
-            if asks:
-                session.last_request = session.last_sign
-            return session
-
-    @contextmanager
-    def tab(self, session: Session) -> Iterator[None]:
-        """Last as long as a tab is open."""
-        with self._lock:
-            if session.tabs >= self.limits.tabs:
-                raise SessionError("This visit is open in too many tabs; close some of them.")
-            session.tabs += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                session.tabs -= 1
-                session.last_sign = self._clock()
-
-    def end(self, session: Session) -> None:
-        """Stop what a visit had started, and delete its files."""
-        with self._lock:
-            self._sessions.pop(session.token, None)
-        _end([session])
-
-    def sweep(self) -> None:
-        """End the visits for which nothing was asked for too long."""
-        now = self._clock()
-        with self._lock:
-            gone = [session for session in self._sessions.values() if self._is_over(session, now)]
-            for session in gone:
-                del self._sessions[session.token]
-            known = {session.folder for session in self._sessions.values()}
-            left = [place for place in self._folder.iterdir() if place not in known]
-        _end(gone)
-        for place in left:  # what was still being written when its visit ended
-            shutil.rmtree(place, ignore_errors=True)
-
-    def _is_over(self, session: Session, now: float) -> bool:
-        if not session.tabs and now - session.last_sign > self.limits.absent:
-            return True
-        return now - session.last_request > self.limits.idle and not session.working
-
-    def close(self) -> None:
-        """End all visits."""
-        with self._lock:
-            for session in self._sessions.values():
-                _leave(session)
-            self._sessions.clear()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _leave(session: Session) -> None:
-    session.is_open = False
-    session.stop()
-
-
-def _end(gone: list[Session]) -> None:
-    for session in gone:
-        _leave(session)
-        shutil.rmtree(session.folder, ignore_errors=True)
+    own = ".nii.gz" if path.name.lower().endswith(".nii.gz") else path.suffix
+    stem = path.name[: len(path.name) - len(own)]
+    return f"{stem}-denoised{own if ending is None else ending}"

@@ -1,8 +1,8 @@
-"""The body of a process of ``workers``: does what it is asked to, within its memory, until nobody asks.
+"""The body of a process of ``pool``: does what it is asked to, within its memory, until nobody asks.
 
 It hears ("call", number, work, arguments) and ("stop", number) on its standard input, and answers
-(number, kind, ...) on its standard output: "done" and "failed" at the end, before that whatever the
-work reports.  When its input ends, so does it: it never outlives the server.
+(number, kind, ...), after its length, on its standard output: "done" and "failed" at the end, before that
+whatever the work reports.  When its input ends, so does it: it never outlives the server.
 """
 
 from __future__ import annotations
@@ -83,8 +83,9 @@ def main(memory: int) -> None:
                 calls.put((number, *rest))
 
     def send(*message: Any) -> None:
+        said = pickle.dumps(message)
         with lock:
-            pickle.dump(message, outgoing)
+            outgoing.write(len(said).to_bytes(8) + said)
             outgoing.flush()
 
     threading.Thread(target=listen, daemon=True).start()

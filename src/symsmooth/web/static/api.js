@@ -23,34 +23,33 @@ async function ask(path, method = "GET", body) {
   return answer(response);
 }
 
-const at = (visit, rest = "") => `/api/visits/${encodeURIComponent(visit)}${rest}`;
+const at = (session, rest = "") => `/api/sessions/${encodeURIComponent(session)}${rest}`;
 
 export const api = {
   about: () => ask("/api/about"),
-  state: (visit) => ask(at(visit, "/state")),
-  example: (visit, example) => ask("/api/examples", "POST", { visit, example }),
-  denoise: (visit, given) => ask(at(visit, "/denoise"), "POST", given),
-  compare: (visit, given) => ask(at(visit, "/compare"), "POST", given),
-  join: (visit, pictures) => ask(at(visit, "/join"), "POST", { pictures }),
-  split: (visit, picture) => ask(at(visit, `/${picture}/split`), "POST"),
-  cancel: (visit) => ask(at(visit, "/cancel"), "POST"),
-  alive: (visit) => ask(at(visit, "/alive"), "POST"),
-  remove: (visit, picture) => ask(at(visit, `/${picture}`), "DELETE"),
-  end: (visit) => ask(at(visit), "DELETE"),
-  zip: (visit, blends) => at(visit, `/results.zip?${new URLSearchParams(blends)}`), // {picture: blend}
-  result: (visit, picture, blend = "") => at(visit, `/${picture}/result${blend ? `?blend=${blend}` : ""}`),
-  developed: (visit, picture) => at(visit, `/${picture}/result?developed`),
-  noise: (visit, picture) => at(visit, `/${picture}/noise`),
-  report: (visit, picture, slice) => at(visit, `/${picture}/report?at=${slice.join(".")}`),
-  view: (visit, picture, wanted) => at(visit, `/${picture}/view?${new URLSearchParams(wanted)}`),
+  state: (session) => ask(at(session, "/state")),
+  example: (session, example) => ask("/api/examples", "POST", { session, example }),
+  denoise: (session, given) => ask(at(session, "/denoise"), "POST", given),
+  compare: (session, given) => ask(at(session, "/compare"), "POST", given),
+  join: (session, pictures) => ask(at(session, "/join"), "POST", { pictures }),
+  split: (session, picture) => ask(at(session, `/${picture}/split`), "POST"),
+  cancel: (session) => ask(at(session, "/cancel"), "POST"),
+  remove: (session, picture) => ask(at(session, `/${picture}`), "DELETE"),
+  end: (session) => ask(at(session), "DELETE"),
+  zip: (session, blends) => at(session, `/results.zip?${new URLSearchParams(blends)}`), // {picture: blend}
+  result: (session, picture, blend = "") => at(session, `/${picture}/result${blend ? `?blend=${blend}` : ""}`),
+  developed: (session, picture) => at(session, `/${picture}/result?developed`),
+  noise: (session, picture) => at(session, `/${picture}/noise`),
+  report: (session, picture, slice) => at(session, `/${picture}/report?at=${slice.join(".")}`),
+  view: (session, picture, wanted) => at(session, `/${picture}/view?${new URLSearchParams(wanted)}`),
 
   /** Send one file as the body of a request; `onProgress` gets the fraction that is sent. */
-  upload: (visit, file, { cleanOf, noise }, onProgress) => new Promise((resolve, reject) => {
+  upload: (session, file, { cleanOf, noise }, onProgress) => new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("POST", "/api/pictures");
     request.setRequestHeader("content-type", "application/octet-stream");
     request.setRequestHeader("x-file-name", encodeURIComponent(file.name));
-    if (visit) request.setRequestHeader("x-visit", visit);
+    if (session) request.setRequestHeader("x-session", session);
     if (noise) request.setRequestHeader("x-noise", "yes");
     if (cleanOf) request.setRequestHeader("x-clean-of", cleanOf);
     request.upload.onprogress = (event) => onProgress(event.loaded / Math.max(event.total, 1));
@@ -60,13 +59,13 @@ export const api = {
   }),
 };
 
-/** Receive what happens in a visit while the page is visible; in the background say now and then that it is there. */
+/** Receive what happens in a session while the page is visible; in the background say now and then that it is there. */
 export class Listener {
   #source = null;
   #timer = null;
 
-  constructor(visit, onEvent) {
-    this.visit = visit;
+  constructor(session, onEvent) {
+    this.session = session;
     this.onEvent = onEvent;
     document.addEventListener("visibilitychange", this.#change);
     this.#change();
@@ -77,10 +76,10 @@ export class Listener {
     clearInterval(this.#timer);
     this.#source = null;
     if (document.hidden) { // a browser opens six connections to a server: tabs nobody sees need none
-      this.#timer = setInterval(() => api.alive(this.visit).catch(() => this.close()), 120_000);
+      this.#timer = setInterval(() => api.state(this.session).catch(() => this.close()), 120_000);
       return;
     }
-    this.#source = new EventSource(at(this.visit, "/events"));
+    this.#source = new EventSource(at(this.session, "/events"));
     for (const kind of ["state", "progress", "gone"]) {
       this.#source.addEventListener(kind, (event) => this.onEvent(kind, JSON.parse(event.data)));
     }

@@ -65,7 +65,7 @@ export function statusOf(root, { page, shown, busy, progress, slice, cancel, ret
       ...(page.hint ? [note("hint", page.hint)] : []),
       ...(sends || now ? [bar()] : shown ? ending(shown, retry) : []),
       ...(running.length ? [h("button", { id: "cancel", type: "button", onclick: cancel }, "Cancel")] : []),
-      ...(shown?.result && !now ? [downloads(page.visit, shown, slice, blend)] : []));
+      ...(shown?.result && !now ? [downloads(page.session, shown, slice, blend)] : []));
   }
   if (!sends && !now) return;
   const of = running.length > 1 ? `${running.length} pictures to do. ` : "";
@@ -122,19 +122,19 @@ function comparison({ panels, noisy, clean }) {
 }
 
 /** What can be taken home. */
-function downloads(visit, picture, slice, blend) {
+function downloads(session, picture, slice, blend) {
   const file = picture.result.bytes;
   return h("div", { class: "downloads" },
-    file ? h("a", { class: "button primary", id: "download", href: api.result(visit, picture.id, blend), download: "" }, blend ? "Download blend" : `Download ${picture.info.mosaic ? "DNG" : "result"}, ${bytes(file)}`) : null,
-    file && picture.info.mosaic ? h("a", { class: "button", id: "developed", title: "What you see, 16 bit a colour", href: api.developed(visit, picture.id), download: "" }, "Developed TIFF") : null,
-    picture.result.model ? h("a", { class: "button", id: "save-noise", title: "For other pictures of the same camera: choose Saved as the kind of noise", href: api.noise(visit, picture.id), download: "" }, "Save noise model") : null,
-    h("a", { class: "button", id: "report", title: "What is shown as one page that needs no server", href: api.report(visit, picture.id, slice), download: "" }, "Report"));
+    file ? h("a", { class: "button primary", id: "download", href: api.result(session, picture.id, blend), download: "" }, blend ? "Download blend" : `Download ${picture.info.mosaic ? "DNG" : "result"}, ${bytes(file)}`) : null,
+    file && picture.info.mosaic ? h("a", { class: "button", id: "developed", title: "What you see, 16 bit a colour", href: api.developed(session, picture.id), download: "" }, "Developed TIFF") : null,
+    picture.result.model ? h("a", { class: "button", id: "save-noise", title: "For other pictures of the same camera: choose Saved as the kind of noise", href: api.noise(session, picture.id), download: "" }, "Save noise model") : null,
+    h("a", { class: "button", id: "report", title: "What is shown as one page that needs no server", href: api.report(session, picture.id, slice), download: "" }, "Report"));
 }
 
 /** The table of several pictures. */
 export function filesTable(root, { page, list, progress, ...acts }) {
   root.hidden = list.length < 2 && !list.some((each) => each.frames || (each.ended[0] === "bad" && !each.info));
-  const key = root.hidden ? "" : JSON.stringify([page.visit, page.chosen, list.map((each) => [each.id, each.name, each.ended, Boolean(each.info), each.result?.number, acts.blendOf(each)])]);
+  const key = root.hidden ? "" : JSON.stringify([page.session, page.chosen, list.map((each) => [each.id, each.name, each.ended, Boolean(each.info), each.result?.number, acts.blendOf(each)])]);
   if (root.dataset.key !== key) {
     root.dataset.key = key;
     const keep = root.contains(document.activeElement) ? document.activeElement.dataset.name : null;
@@ -175,7 +175,7 @@ function table({ page, list, choose, remove, runAll, join, split, blendOf }) {
     h("td", {}, each.info ? short((each.result?.noise ?? each.info.noise).level) : ""),
     h("td", { class: "state" }),
     h("td", {}, each.result?.panels.length === 1 ? short(each.result.panels[0].removed) : ""),
-    h("td", { class: "acts" }, each.result?.bytes ? h("a", { href: api.result(page.visit, each.id, blendOf(each)), download: "", "aria-label": `Download ${each.name}` }, "Download") : null,
+    h("td", { class: "acts" }, each.result?.bytes ? h("a", { href: api.result(page.session, each.id, blendOf(each)), download: "", "aria-label": `Download ${each.name}` }, "Download") : null,
       each.frames ? h("button", { type: "button", class: "link", "data-name": `split-${each.id}`, "aria-label": `Split ${each.name}`, onclick: () => split(each.id) }, "Split") : null,
       h("button", { type: "button", class: "link", "data-name": `remove-${each.id}`, "aria-label": `Remove ${each.name}`, onclick: () => remove(each.id) }, "Remove"))));
   const heads = ["Picture", "Noise σ", "State", "Removed σ"].map((text) => h("th", { scope: "col" }, text));
@@ -183,7 +183,7 @@ function table({ page, list, choose, remove, runAll, join, split, blendOf }) {
     h("div", { class: "between" }, h("h2", {}, `${list.length} picture${list.length > 1 ? "s" : ""}`), h("div", { class: "downloads" },
       alike.length > 1 ? h("button", { type: "button", id: "join", "data-name": "join", title: "These pictures are frames in time, in the order of their names: they help each other", onclick: () => join(alike.map((each) => each.id)) }, `One series of ${nFrames} frames`) : null,
       list.length > 1 ? h("button", { type: "button", id: "all", "data-name": "all", onclick: runAll }, "Denoise all") : null,
-      done > 1 ? h("a", { class: "button", id: "zip", href: api.zip(page.visit, blends), download: "" }, `Download ${done} results (zip)`) : null)),
+      done > 1 ? h("a", { class: "button", id: "zip", href: api.zip(page.session, blends), download: "" }, `Download ${done} results (zip)`) : null)),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of pictures" },
       h("table", {}, h("thead", {}, h("tr", {}, ...heads, h("td"))), h("tbody", {}, rows)))];
 }

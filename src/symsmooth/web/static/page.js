@@ -1,4 +1,4 @@
-// The page: one visit, its pictures, what is shown of them and what is done.
+// The page: one session, its pictures, what is shown of them and what is done.
 import { api, Listener } from "./api.js";
 import { Controls } from "./controls.js";
 import { $, h } from "./dom.js";
@@ -9,7 +9,7 @@ import { Viewer } from "./viewer.js";
 const about = await api.about();
 const COLOURS = ["red", "green", "blue"];
 const page = {
-  visit: null, state: null, listener: null, chosen: null, // the id of the picture that is shown
+  session: null, state: null, listener: null, chosen: null, // the id of the picture that is shown
   mode: "divider", at: {}, channel: null, sides: {}, shares: {}, // of results: [brightness, colour] in percent
   sending: null, error: "", hint: "",
 };
@@ -29,7 +29,7 @@ const slices = new Slices($("#slices"), {
 });
 const controls = new Controls($("#panel"), about, {
   start: () => run(),
-  compare: (methods) => act(() => api.compare(page.visit, { picture: page.chosen, methods, at: slice(), settings: controls.given })),
+  compare: (methods) => act(() => api.compare(page.session, { picture: page.chosen, methods, at: slice(), settings: controls.given })),
   changed: () => { if (picture()?.result?.kind === "denoise" && controls.mode === "denoise") run(); },
   noiseChosen: (kind) => { viewer.setBox(kind === "box" ? controls.settings.box : null); if (kind !== "box") mark(false); },
   boxed: (box) => viewer.setBox(box),
@@ -52,38 +52,38 @@ async function act(what) {
   render();
 }
 
-// --- visits ---------------------------------------------------------------------------------
+// --- sessions ---------------------------------------------------------------------------------
 
-const visitIn = (path) => path.match(/^\/visit\/([\w-]+)$/)?.[1] ?? null;
+const sessionIn = (path) => path.match(/^\/session\/([\w-]+)$/)?.[1] ?? null;
 
-async function open(visit) {
+async function open(session) {
   page.listener?.close();
-  Object.assign(page, { visit, state: null, listener: null, chosen: null, error: "" });
-  if (!visit) return render();
+  Object.assign(page, { session, state: null, listener: null, chosen: null, error: "" });
+  if (!session) return render();
   try {
-    hear("state", await api.state(visit));
+    hear("state", await api.state(session));
   } catch (error) {
     const gone = error.status === 404;
-    Object.assign(page, { visit: gone ? null : visit, error: gone ? "This visit has ended, or began in another browser. Its pictures are deleted." : error.message });
+    Object.assign(page, { session: gone ? null : session, error: gone ? "This session has ended, or began in another browser. Its pictures are deleted." : error.message });
     if (gone) history.replaceState(null, "", "/");
     return render();
   }
-  page.listener = new Listener(visit, hear);
+  page.listener = new Listener(session, hear);
 }
 
-function begin(visit) {
-  if (visit === page.visit) return;
+function begin(session) {
+  if (session === page.session) return;
   page.listener?.close();
-  Object.assign(page, { visit, state: { pictures: [], progress: {} } });
-  history.pushState(null, "", `/visit/${visit}`);
-  page.listener = new Listener(visit, hear);
+  Object.assign(page, { session, state: { pictures: [], progress: {} } });
+  history.pushState(null, "", `/session/${session}`);
+  page.listener = new Listener(session, hear);
 }
 
 function hear(kind, data) {
   if (kind === "gone") {
     page.listener?.close();
     history.replaceState(null, "", "/");
-    Object.assign(page, { visit: null, state: null, chosen: null, error: "This visit has ended; its pictures are deleted." });
+    Object.assign(page, { session: null, state: null, chosen: null, error: "This session has ended; its pictures are deleted." });
   } else if (kind === "progress") {
     page.state.progress = data;
     return renderProgress();
@@ -97,18 +97,18 @@ function hear(kind, data) {
 
 function choose(id, draw = true) {
   page.chosen = page.state?.pictures.some((each) => each.id === id) ? id : null;
-  if (page.chosen) history.replaceState(null, "", `/visit/${page.visit}#${page.chosen}`);
+  if (page.chosen) history.replaceState(null, "", `/session/${page.session}#${page.chosen}`);
   if (draw) render();
 }
 
-addEventListener("popstate", () => open(visitIn(location.pathname)));
+addEventListener("popstate", () => open(sessionIn(location.pathname)));
 
 // --- pictures that come ---------------------------------------------------------------------
 
 async function take(files) {
   page.error = "";
   for (const file of files) {
-    if (page.visit && file.name.toLowerCase().endsWith(".json")) {
+    if (page.session && file.name.toLowerCase().endsWith(".json")) {
       await takeNoise(file);
       continue;
     }
@@ -119,8 +119,8 @@ async function take(files) {
     try {
       const onProgress = (fraction) => { page.sending = { name: file.name, fraction }; renderProgress(); };
       onProgress(0);
-      const { visit, picture: id } = await api.upload(page.visit, file, {}, onProgress);
-      begin(visit);
+      const { session, picture: id } = await api.upload(page.session, file, {}, onProgress);
+      begin(session);
       await known(id);
       choose(id, false);
     } catch (error) {
@@ -134,7 +134,7 @@ async function take(files) {
 /** Open a noise model, and choose it. */
 async function takeNoise(file) {
   try {
-    const { model } = await api.upload(page.visit, file, { noise: true }, () => {});
+    const { model } = await api.upload(page.session, file, { noise: true }, () => {});
     await known(model, "models");
     controls.set({ noise: "file", model });
   } catch (error) {
@@ -150,7 +150,7 @@ async function known(id, list = "pictures") {
 /** Make one series of pictures, and show it. */
 function joined(ids) {
   return act(async () => {
-    const { picture: id } = await api.join(page.visit, ids);
+    const { picture: id } = await api.join(page.session, ids);
     await known(id);
     choose(id, false);
   });
@@ -160,8 +160,8 @@ const limit = () => `${+(about.max_bytes / 2 ** 20).toPrecision(3)} MB`;
 
 async function takeExample(name) {
   await act(async () => {
-    const { visit, picture: id } = await api.example(page.visit, name);
-    begin(visit);
+    const { session, picture: id } = await api.example(page.session, name);
+    begin(session);
     await known(id);
     choose(id, false);
   });
@@ -174,7 +174,7 @@ picker.addEventListener("change", () => { const files = [...picker.files]; picke
 $("#clean-picker").addEventListener("change", (event) => {
   const [file] = event.target.files;
   event.target.value = "";
-  if (file) act(() => api.upload(page.visit, file, { cleanOf: page.chosen }, () => {}));
+  if (file) act(() => api.upload(page.session, file, { cleanOf: page.chosen }, () => {}));
 });
 $("#noise-picker").addEventListener("change", (event) => {
   const [file] = event.target.files;
@@ -192,9 +192,9 @@ addEventListener("drop", (event) => {
 $("#limit").textContent = limit();
 $("#examples").replaceChildren(...Object.entries(about.examples).map(([name, title]) => h("button", { type: "button", onclick: () => takeExample(name) }, title)));
 $("#leave").addEventListener("click", () => sure($("#leave"), () => act(async () => {
-  const { visit } = page;
+  const { session } = page;
   page.listener?.close();
-  await api.end(visit);
+  await api.end(session);
   history.pushState(null, "", "/");
   await open(null);
 })));
@@ -218,7 +218,7 @@ function run(ids = [page.chosen]) {
   if (matchMedia("(max-width: 60rem)").matches) scrollTo({ top: 0 });
   mark(false);
   if (viewer.isLarge) viewer.approach(); // what is visible comes first: so much that it can be judged
-  return act(() => api.denoise(page.visit, { pictures: ids, at: slice(), visible: viewer.visible, settings: controls.given }));
+  return act(() => api.denoise(page.session, { pictures: ids, at: slice(), visible: viewer.visible, settings: controls.given }));
 }
 
 function mark(on) {
@@ -236,7 +236,7 @@ function panels(shown, at) {
   const { result, part } = shown;
   const where = result?.kind === "compare" ? result.at : at;
   const base = { at: where.join("."), ...(page.channel === null ? {} : { channel: page.channel }) };
-  const make = (label, note, wanted) => ({ label, note, address: (box) => api.view(page.visit, shown.id, { ...wanted, ...base, ...(box ? { box: box.join(".") } : {}) }) });
+  const make = (label, note, wanted) => ({ label, note, address: (box) => api.view(page.session, shown.id, { ...wanted, ...base, ...(box ? { box: box.join(".") } : {}) }) });
   const score = (each) => (each?.psnr ? `${each.psnr.toFixed(2)} dB` : "");
   const every = [make("Noisy", score(result?.noisy), { what: "noisy" })];
   const blend = blendOf(shown);
@@ -264,8 +264,8 @@ function renderViewer(shown) {
   renderSides(mode === "divider" && every.length > 2 ? every : [], sides);
   const fixed = shown.result?.kind === "compare";
   renderBlend(shown); // before the viewer, which measures the room that is left
-  slices.show(`${page.visit} ${page.chosen}`, info, fixed ? shown.result.at : slice(), fixed);
-  viewer.show(`${page.visit} ${shown.id}`, [info.width, info.height], wanted, mode === "divider", Boolean(shown.result));
+  slices.show(`${page.session} ${page.chosen}`, info, fixed ? shown.result.at : slice(), fixed);
+  viewer.show(`${page.session} ${shown.id}`, [info.width, info.height], wanted, mode === "divider", Boolean(shown.result));
   if (!page.hint) viewer.setBox(controls.settings.noise === "box" && !info.mosaic ? controls.settings.box : null); // else one is drawn
   renderPart(shown);
   const names = info.channels > 1 ? ["all", ...Array(info.channels).keys()] : [];
@@ -293,14 +293,14 @@ function renderPart(shown) {
   const image = h("img", { class: "part", alt: "The part you look at, done", draggable: "false" });
   Object.assign(image.style, { left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` });
   const wanted = { what: "result", of: part.number, panel: part.panel, ...(page.channel === null ? {} : { channel: page.channel }) };
-  image.src = api.view(page.visit, shown.id, wanted);
+  image.src = api.view(page.session, shown.id, wanted);
   viewer.overlay(image);
 }
 
 // --- strength after the fact ----------------------------------------------------------------
 
 const canBlend = ({ result, info }) => result?.kind === "denoise" && info.blends;
-const resultKey = (shown) => `${page.visit} ${shown.id} ${shown.result.number}`;
+const resultKey = (shown) => `${page.session} ${shown.id} ${shown.result.number}`;
 
 /** How much of a result is wanted, "70.40" percent of brightness and colour; "" is all of it. */
 function blendOf(shown) {
@@ -340,11 +340,11 @@ function renderProgress() {
   const shown = picture();
   const list = page.state?.pictures ?? [];
   const busy = list.map((each) => progress(each.id)).filter(Boolean);
-  statusOf($("#status"), { page, shown, busy, progress: shown && progress(shown.id), slice: slice(), blend: blendOf(shown), cancel: () => act(() => api.cancel(page.visit)), retry: (kind) => controls.set({ noise: kind }) });
+  statusOf($("#status"), { page, shown, busy, progress: shown && progress(shown.id), slice: slice(), blend: blendOf(shown), cancel: () => act(() => api.cancel(page.session)), retry: (kind) => controls.set({ noise: kind }) });
   const running = busy.filter((each) => !each.inspecting);
   const first = running.find((each) => each.fraction);
   document.title = first ? `${Math.round(100 * first.fraction)} % · symsmooth` : shown ? `${shown.name} · symsmooth` : "symsmooth";
-  filesTable($("#files"), { page, list, progress, choose, join: (ids) => joined(ids), split: (id) => act(() => api.split(page.visit, id)), remove: (id) => act(() => api.remove(page.visit, id)), runAll: () => run(list.filter((each) => each.info).map((each) => each.id)), blendOf });
+  filesTable($("#files"), { page, list, progress, choose, join: (ids) => joined(ids), split: (id) => act(() => api.split(page.session, id)), remove: (id) => act(() => api.remove(page.session, id)), runAll: () => run(list.filter((each) => each.info).map((each) => each.id)), blendOf });
 }
 
 function render() {
@@ -366,5 +366,5 @@ $("#channel").addEventListener("change", (event) => { page.channel = event.targe
 const zooms = { in: () => viewer.zoomBy(1.5), out: () => viewer.zoomBy(1 / 1.5), fit: () => viewer.fit(), full: () => viewer.full() };
 for (const button of document.querySelectorAll("[data-do]")) button.addEventListener("click", zooms[button.dataset.do]);
 
-await open(visitIn(location.pathname));
+await open(sessionIn(location.pathname));
 document.body.dataset.ready = "true";
