@@ -240,6 +240,7 @@ def test_spectral_of_pairs_is_its_equation() -> None:
     noisy = rng.normal(0.3, SIGMA, (height, n_frames, width)).astype(np.float32)
     noisy[:, :, width // 2 :] += np.float32(0.5)
     beside = rng.integers(0, noisy.size, noisy.shape).astype(np.int32)
+    is_first = np.array([True, False, True])
     features = whiten_inside(noisy[..., None], (side, 1, side), 6.0, SIGMA)
     total, mass, spread = np.zeros((3, noisy.size))
     with Pool(2) as pool:
@@ -248,12 +249,14 @@ def test_spectral_of_pairs_is_its_equation() -> None:
         members = assign_patches(
             features, fit.mixture, fit.near, pool, max_clusters=3, temperature=0.5
         )
-        found = estimators.spectral_of_pairs(noisy, beside, members, SIGMA, pool)
+        found = estimators.spectral_of_pairs(noisy, beside, is_first, members, SIGMA, pool)
     inside = np.arange(side)[:, None] * n_frames * width + np.arange(side)  # from a corner
     for i in range(len(members.pointers) - 1):
         span = slice(members.pointers[i], members.pointers[i + 1])
         own = members.corners[span, None] + inside.reshape(-1)
-        pixels = np.concatenate([own, beside.reshape(-1)[own]], axis=1)
+        first = is_first[members.corners[span] // width % n_frames, None]
+        other = beside.reshape(-1)[own]
+        pixels = np.concatenate([np.where(first, own, other), np.where(first, other, own)], axis=1)
         g = members.shares[span].astype(float)
         patches = noisy.reshape(-1)[pixels].astype(float)
         estimate, variance = oracles.spectral(patches, g, SIGMA, estimators._SPECTRUM_BIAS)

@@ -62,25 +62,29 @@ def spectral(noisy: Float, members: Members, sigma: float, pool: Pool) -> Estima
 
 
 def spectral_of_pairs(
-    noisy: Float, beside: Array, members: Members, sigma: float, pool: Pool
+    noisy: Float, beside: Array, is_first: Array, members: Members, sigma: float, pool: Pool
 ) -> Estimate:
     """Do the same in a series (y, t, x) with patches of two frames, which are filtered together.
 
     ``members`` are the flat patches of a frame; ``beside`` (y, t, x) are the numbers of the pixels that
-    stand beside each, in another frame.  What is found of those counts for them.
+    stand beside each, in another frame.  What is found of those counts for them.  ``is_first`` (t,) tells
+    which frames come first in their pairs: with time running the same way in all of them, those of a thing
+    that moves are alike.
     """
 
     def chunk(clusters: tuple[int, int]) -> Part:
         return _native.spectral_filter(native, *clusters, plane, sigma**2, _SPECTRUM_BIAS)
 
     height, n_frames, width = noisy.shape
-    both = np.stack([noisy, noisy.reshape(-1)[beside]], axis=2)
+    first, other = is_first[:, np.newaxis], noisy.reshape(-1)[beside]
+    both = np.stack([np.where(first, noisy, other), np.where(first, other, noisy)], axis=2)
     both = both.reshape(height, 2 * n_frames, width)
     paired = members.paired()
     plane, native = _flat(both, paired), paired.native
 
     def folded(values: Float) -> Float:
-        own, others = np.moveaxis(values.reshape(height, n_frames, 2, width), 2, 0)
+        one, two = np.moveaxis(values.reshape(height, n_frames, 2, width), 2, 0)
+        own, others = np.where(first, one, two), np.where(first, two, one)
         counted = np.bincount(beside.reshape(-1), others.reshape(-1), minlength=noisy.size)
         return own + counted.reshape(noisy.shape).astype(np.float32)
 

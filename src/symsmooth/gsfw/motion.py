@@ -68,6 +68,11 @@ class Motion:
         return found
 
 
+def is_earlier(n_frames: int) -> Array:
+    """Whether each frame is before the one beside it."""
+    return np.array([_beside(t, n_frames) > t for t in range(n_frames)])
+
+
 def find_motion(frames: Float, sigma: float) -> Motion:
     """Follow the squares of frames (frames, y, x) with white noise of a level."""
     n_frames, *plane = frames.shape

@@ -13,7 +13,7 @@ from ..core.channels import Groups, covariance, mix, transform_for
 from ..core.image import Array, Float, Picture
 from ..core.multiscale import halve
 from ..core.tiles import Tiling, tiling
-from .motion import Motion, find_motion
+from .motion import Motion, find_motion, is_earlier
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,8 +157,12 @@ class Observation:
         return replace(self, pixels=pixels, observed=observed, motion=motion)
 
     def paired(self, beside: Array) -> Observation:
-        """Return a series whose pixels have the channels of the frame beside theirs too."""
-        pixels = np.concatenate([self.pixels, _taken(self.pixels, beside)], axis=-1)
+        """Return a series whose pixels have the channels of the frame beside theirs too, earlier first."""
+        own, other = self.pixels, _taken(self.pixels, beside)
+        is_first = is_earlier(own.shape[1])[:, np.newaxis, np.newaxis]
+        pixels = np.concatenate(
+            [np.where(is_first, own, other), np.where(is_first, other, own)], axis=-1
+        )
         observed = self.observed
         if observed is not None:
             observed = np.minimum(observed, observed.reshape(-1)[beside])

@@ -25,6 +25,7 @@ from ..mixture.em import GaussianMixture, MixtureFit, fit_mixture, initial_mixtu
 from ..mixture.members import Members, assign_patches
 from ..noise.level import FINEST
 from .estimators import spectral, spectral_of_pairs, wiener
+from .motion import is_earlier
 from .observation import Observation
 from .presets import PAIR, Preset, Stage, adapt, calibration, widen
 from .repetition import share_repeated
@@ -332,7 +333,8 @@ def _run_paired(
     for c in range(pixels.shape[-1]):
         noisy = np.ascontiguousarray(pixels[..., c])
         if c == 0:
-            found = spectral_of_pairs(noisy, beside, members, observation.sigma, pool)
+            is_first = is_earlier(noisy.shape[1])
+            found = spectral_of_pairs(noisy, beside, is_first, members, observation.sigma, pool)
         else:
             found = spectral(noisy, members, observation.sigma, pool)
         image[..., c], variance[..., c] = found.image, found.variance
