@@ -27,7 +27,8 @@ Box = tuple[slice, ...]
 # Pixels of a block without its halo, about.  They bound memory: GSF-W (balanced) takes 1125 MB for 4096 x
 # 4096 pixels.  Smaller blocks compute more halo: 10 % more pixels in that picture, 15 % with 1024 x 1024.
 BLOCK_PIXELS = 1536 * 1536
-SERIES_PIXELS = 3 * BLOCK_PIXELS  # of all frames of a block
+# Of all frames of a block.  Twenty frames of 1920 x 1080 in colour take 2.8 GB, all of the process.
+SERIES_PIXELS = 3 * BLOCK_PIXELS
 _SERIES_HALO = 32  # clusters of a series reach less far than those of a picture
 # A piece of a larger image is cut again only if it has so many times the pixels of a block with its halo:
 # a file whose chunks are huge, and must be written whole, makes such pieces.
