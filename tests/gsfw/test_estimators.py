@@ -231,3 +231,37 @@ def test_with_little_noise_estimators_tend_to_the_identity(setting, sigma) -> No
         estimators.wiener(noisy, noisy, members, sigma, pool, strength=3.0).image,
     ):
         assert np.abs(image - noisy).max() < 4 * sigma + 2e-6
+
+
+def test_spectral_of_pairs_is_its_equation() -> None:
+    """Patches of two frames, wherever the second is, are filtered as one; both count for their pixels."""
+    height, n_frames, width, side = 14, 3, 17, 4
+    rng = np.random.default_rng(4)
+    noisy = rng.normal(0.3, SIGMA, (height, n_frames, width)).astype(np.float32)
+    noisy[:, :, width // 2 :] += np.float32(0.5)
+    beside = rng.integers(0, noisy.size, noisy.shape).astype(np.int32)
+    is_first = np.array([True, False, True])
+    features = whiten_inside(noisy[..., None], (side, 1, side), 6.0, SIGMA)
+    total, mass, spread = np.zeros((3, noisy.size))
+    with Pool(2) as pool:
+        start = initial_mixture(features, 6, rng)
+        fit = fit_mixture(features, start, pool, max_iter=1)
+        members = assign_patches(
+            features, fit.mixture, fit.near, pool, max_clusters=3, temperature=0.5
+        )
+        found = estimators.spectral_of_pairs(noisy, beside, is_first, members, SIGMA, pool)
+    inside = np.arange(side)[:, None] * n_frames * width + np.arange(side)  # from a corner
+    for i in range(len(members.pointers) - 1):
+        span = slice(members.pointers[i], members.pointers[i + 1])
+        own = members.corners[span, None] + inside.reshape(-1)
+        first = is_first[members.corners[span] // width % n_frames, None]
+        other = beside.reshape(-1)[own]
+        pixels = np.concatenate([np.where(first, own, other), np.where(first, other, own)], axis=1)
+        g = members.shares[span].astype(float)
+        patches = noisy.reshape(-1)[pixels].astype(float)
+        estimate, variance = oracles.spectral(patches, g, SIGMA, estimators._SPECTRUM_BIAS)
+        np.add.at(total, pixels, g[:, None] * estimate)
+        np.add.at(mass, pixels, g[:, None] + 0 * estimate)
+        np.add.at(spread, pixels, g[:, None] * SIGMA**2 * variance + 0 * estimate)
+    expected = [(each / mass).reshape(noisy.shape) for each in (total, spread)]
+    check(found, expected)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from symsmooth.core.parallel import Pool
-from symsmooth.core.patches import aggregate_patches, extract_patches, whiten
+from symsmooth.core.patches import aggregate_patches, extract_patches, whiten, whiten_inside
+from symsmooth.core.tiles import cut_frames
 from symsmooth.mixture.averages import aggregate_means, cluster_averages
 from symsmooth.mixture.em import (
     GaussianMixture,
@@ -154,3 +155,45 @@ def test_every_tile_finds_a_cluster_even_if_there_is_only_one() -> None:
     mixture = start(features, 1)
     near = neighbourhood(features, mixture)
     assert (np.diff(near.pointers) == 1).all()
+
+
+def moving_series(reach_of=20.0):
+    """Return features of a series (y, t, x) whose squares are moved by up to so many pixels."""
+    rng = np.random.default_rng(3)
+    offsets = rng.uniform(-reach_of, reach_of, (3, 2, 3, 3)).astype(np.float32)
+    guide = scene((37, 3, 40, 2))
+    return whiten_inside(guide, (3, 1, 3), 4.0, 0.5, lambda grid: cut_frames(grid, offsets))
+
+
+def test_positions_are_counted_where_tiles_are_moved_to() -> None:
+    """Responsibilities of all clusters for the points of moved tiles are the dense equation's."""
+    features = moving_series()
+    mixture = start(features, 9)
+    near = neighbourhood(features, mixture, EVERYWHERE)
+    points = features.at(np.arange(features.n_pixels))
+    found = responsibilities(features, mixture, near).toarray()
+    square = np.square(points[:, None] - mixture.means[None]).sum(axis=-1)
+    dense = mixture.proportions * np.exp(-0.5 * (square - square.min(axis=1, keepdims=True)))
+    dense /= dense.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found, dense.T, atol=2e-4)
+    y, t, x = np.unravel_index(np.arange(features.n_pixels), features.grid)
+    moved = features.tiles.offsets[features.tiles.number_of(y, t, x)]
+    expected = (np.stack([y, t, x], axis=1) + moved) / 4.0
+    np.testing.assert_allclose(points[:, :3], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("reach", [0.5, 2.0])
+def test_moved_tiles_meet_the_clusters_that_are_near_where_they_are_moved_to(reach: float) -> None:
+    features = moving_series()
+    mixture = start(features, 300)
+    near = neighbourhood(features, mixture, reach)
+    centres = mixture.means[:, :3] * features.h_s
+    radius = reach * features.h_s
+    for t, box in enumerate(near.tiles.boxes):
+        low = box[[0, 2, 4]] + near.tiles.offsets[t]
+        high = box[[1, 3, 5]] - 1 + near.tiles.offsets[t]
+        gap = np.maximum(np.maximum(low - centres, centres - high), 0)
+        distance = np.sqrt(np.square(gap).sum(axis=1))
+        own = set(near.ids[near.pointers[t] : near.pointers[t + 1]].tolist())
+        assert set(np.flatnonzero(distance < radius - 1e-3).tolist()) <= own
+        assert own <= set(np.flatnonzero(distance < radius + 1e-3).tolist())

@@ -322,7 +322,7 @@ def test_points_far_from_all_clusters_belong_to_some_that_exist(instruction_set)
 
 
 def test_positions_that_are_no_numbers_leave_the_other_clusters_alone() -> None:
-    grid, tile, centres, radius = (copy(a) for a in CALLS["find_candidates"])
+    grid, tile, centres, radius, _ = (copy(a) for a in CALLS["find_candidates"])
 
     def listed() -> list[list[int]]:
         pointers, ids = _native.find_candidates(grid, tile, centres, radius)

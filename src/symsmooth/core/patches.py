@@ -8,12 +8,14 @@ covered exactly patch_size^dims times, sum_j P_j^T P_j = d I.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from .. import _native
 from .image import Array, Float
+from .tiles import Tiling, tiling
 
 
 def as_volume(values: Array) -> Array:
@@ -88,6 +90,7 @@ class Features:
     patch: tuple[int, int, int]  # extent of a patch as (z, y, x)
     dim: int  # p = d + number of spatial dimensions
     points: _native.Points  # what kernels read p_j from
+    tiles: Tiling  # what they walk over; tiles may be moved
 
     @property
     def patch_size(self) -> int:
@@ -102,7 +105,10 @@ class Features:
     def at(self, pixels: Array) -> Float:
         """Return p_j for the given flat pixel numbers j: (m, p)."""
         z, y, x = np.unravel_index(pixels, self.grid)
-        where = np.stack([z, y, x], axis=1)[:, 3 - self.n_dims :] * np.float32(1.0 / self.h_s)
+        places: Array = np.stack([z, y, x], axis=1)
+        if self.tiles.offsets is not None:
+            places = places + self.tiles.offsets[self.tiles.number_of(z, y, x)]
+        where = places[:, 3 - self.n_dims :] * np.float32(1.0 / self.h_s)
         windows = np.lib.stride_tricks.sliding_window_view(self.padded, self.patch, axis=(0, 1, 2))
         patches = np.moveaxis(windows[z, y, x], 1, -1).reshape(len(where), -1)
         return np.concatenate([where, patches], axis=1).astype(np.float32)
@@ -114,19 +120,31 @@ def whiten(guide: Float, patch_size: int, h_s: float, h_r: float) -> Features:
     return _features(padded, guide.shape[:-1], (patch_size,) * (guide.ndim - 1), h_s, h_r)
 
 
-def whiten_inside(guide: Float, extent: int | tuple[int, ...], h_s: float, h_r: float) -> Features:
+def whiten_inside(
+    guide: Float,
+    extent: int | tuple[int, ...],
+    h_s: float,
+    h_r: float,
+    tiles: Callable[[tuple[int, int, int]], Tiling] = tiling,
+) -> Features:
     """Return the features of the patches that lie wholly inside a guide image; sides of any parity.
 
-    ``extent`` is that of a patch along each spatial axis, or along all of them.
+    ``extent`` is that of a patch along each spatial axis, or along all of them; ``tiles`` cuts the grid of
+    their positions.
     """
     extent = (extent,) * (guide.ndim - 1) if isinstance(extent, int) else extent
     spatial = tuple(size - side + 1 for size, side in zip(guide.shape[:-1], extent, strict=True))
     scaled = np.ascontiguousarray(as_volume(guide), dtype=np.float32) / np.float32(h_r)
-    return _features(scaled, spatial, extent, h_s, h_r)
+    return _features(scaled, spatial, extent, h_s, h_r, tiles)
 
 
 def _features(
-    padded: Float, spatial: tuple[int, ...], extent: tuple[int, ...], h_s: float, h_r: float
+    padded: Float,
+    spatial: tuple[int, ...],
+    extent: tuple[int, ...],
+    h_s: float,
+    h_r: float,
+    tiles: Callable[[tuple[int, int, int]], Tiling] = tiling,
 ) -> Features:
     """Work out once what follows from a padded, scaled image and the size of its patches."""
     n_dims = len(spatial)
@@ -137,4 +155,5 @@ def _features(
         padded, spatial, h_s, h_r, n_dims, (z, y, x), z * y * x, patch,
         dim=depth * height * width * padded.shape[-1] + n_dims,
         points=_native.Points(padded, patch, n_dims, float(np.float32(1.0 / h_s))),
+        tiles=tiles((z, y, x)),
     )  # fmt: skip

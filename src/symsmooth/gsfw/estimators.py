@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _native
-from ..core.image import Float
+from ..core.image import Array, Float
 from ..core.parallel import Pool
 from ..mixture.members import Members
 
@@ -31,6 +31,8 @@ _MAX_RUNS, _MIN_RUN = 64, 256
 
 # Where the pixels begin that a run of clusters touches; total, mass and spread there, and places to spare.
 Part = tuple[int, Float]
+# Of each pixel: estimates times their weights, the weights, and variances times them.
+Sums = tuple[Float, Float, Float]
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,38 @@ def spectral(noisy: Float, members: Members, sigma: float, pool: Pool) -> Estima
         return _native.spectral_filter(native, *clusters, plane, sigma**2, _SPECTRUM_BIAS)
 
     plane, native = _flat(noisy, members), members.native
-    return _aggregate(noisy, members, chunk, pool, noisy)
+    return _divide(_aggregate(noisy, members, chunk, pool), noisy)
+
+
+def spectral_of_pairs(
+    noisy: Float, beside: Array, is_first: Array, members: Members, sigma: float, pool: Pool
+) -> Estimate:
+    """Do the same in a series (y, t, x) with patches of two frames, which are filtered together.
+
+    ``members`` are the flat patches of a frame; ``beside`` (y, t, x) are the numbers of the pixels that
+    stand beside each, in another frame.  What is found of those counts for them.  ``is_first`` (t,) tells
+    which frames come first in their pairs: with time running the same way in all of them, those of a thing
+    that moves are alike.
+    """
+
+    def chunk(clusters: tuple[int, int]) -> Part:
+        return _native.spectral_filter(native, *clusters, plane, sigma**2, _SPECTRUM_BIAS)
+
+    height, n_frames, width = noisy.shape
+    first, other = is_first[:, np.newaxis], noisy.reshape(-1)[beside]
+    both = np.stack([np.where(first, noisy, other), np.where(first, other, noisy)], axis=2)
+    both = both.reshape(height, 2 * n_frames, width)
+    paired = members.paired()
+    plane, native = _flat(both, paired), paired.native
+
+    def folded(values: Float) -> Float:
+        one, two = np.moveaxis(values.reshape(height, n_frames, 2, width), 2, 0)
+        own, others = np.where(first, one, two), np.where(first, two, one)
+        counted = np.bincount(beside.reshape(-1), others.reshape(-1), minlength=noisy.size)
+        return own + counted.reshape(noisy.shape).astype(np.float32)
+
+    total, weight, spread = _aggregate(both, paired, chunk, pool)
+    return _divide((folded(total), folded(weight), folded(spread)), noisy)
 
 
 def wiener(
@@ -84,7 +117,7 @@ def wiener(
         return _native.wiener_filter(native, *clusters, plane, guide, sigma**2, strength, trust)
 
     plane, guide, native = _flat(noisy, members), _flat(pilot, members), members.native
-    return _aggregate(noisy, members, chunk, pool, pilot)
+    return _divide(_aggregate(noisy, members, chunk, pool), pilot)
 
 
 def _flat(plane: Float, members: Members) -> Float:
@@ -110,13 +143,9 @@ def _flat(plane: Float, members: Members) -> Float:
 
 
 def _aggregate(
-    noisy: Float,
-    members: Members,
-    chunk: Callable[[tuple[int, int]], Part],
-    pool: Pool,
-    otherwise: Float,
-) -> Estimate:
-    """Run a kernel on all clusters and divide by the weights; ``otherwise`` where there are none."""
+    noisy: Float, members: Members, chunk: Callable[[tuple[int, int]], Part], pool: Pool
+) -> Sums:
+    """Run a kernel on all clusters and add up what it says of each pixel."""
     total, mass, spread = (np.zeros(noisy.size, np.float32) for _ in range(3))
     for _, (start, parts) in pool.map(chunk, _runs(len(members.pointers) - 1), "estimates"):
         own = parts[:, :-_SPARE]
@@ -124,11 +153,16 @@ def _aggregate(
         total[reach] += own[0]
         mass[reach] += own[1]
         spread[reach] += own[2]
-    weight = _box_sum(mass, noisy.shape, members.patch)
+    weight, spread = (_box_sum(each, noisy.shape, members.patch) for each in (mass, spread))
+    return total.reshape(noisy.shape), weight, spread
+
+
+def _divide(sums: Sums, otherwise: Float) -> Estimate:
+    """Divide by the weights; ``otherwise`` where there are none."""
+    total, weight, spread = sums
     known = weight > _MIN_WEIGHT
     safe = np.where(known, weight, np.float32(1.0))
-    image = np.where(known, total.reshape(noisy.shape) / safe, otherwise)
-    return Estimate(image, _box_sum(spread, noisy.shape, members.patch) / safe)
+    return Estimate(np.where(known, total / safe, otherwise), spread / safe)
 
 
 def _runs(n_clusters: int) -> list[tuple[int, int]]:

@@ -1,152 +1,196 @@
-"""How far most of a series moves from frame to frame, in whole pixels.
+"""How squares of a series move from frame to frame, so that clusters find what has moved.
 
-Clusters follow what moves by a few pixels a frame.  A camera that pans moves all of them by more, out of
-reach within a few frames, and a patch of two frames then shows two different things.  So frames are first
-rolled by the motion that most of the picture shares: afterwards it stands nearly still, and what moves
-otherwise is as far away as it was before, or not much further.  No pixel is interpolated, and rolling back
-undoes it exactly.  Frames are rolled as if on a torus: beyond each end some pixels of the other are
-repeated, so that patches lie across it, and both estimates of them are cross-faded.  Without that there is
-a line to be seen where the end of the rolled frame was.
+Clusters gather patches that are near.  Where a camera pans, or a thing moves by more than a few pixels a
+frame, what is alike is far away after a few frames; so the position of a patch is counted where its square
+was in the middle frame.  Pixels stay where they are, none is interpolated, and a square that was followed
+wrongly has other neighbours in time, no more.
 
-Candidates are the peaks of the phase correlation of neighbouring frames.  Each is judged by squares of
-pixels: by how much less they differ, in units of the noise, than without it; a square counts one at most,
-so that a bright edge does not outvote the rest.  Where there is nothing but noise no candidate is better.
+Squares are matched at a quarter of their size, where there is a quarter of the noise, each with those
+around it, and what moves is matched again at half size: each frame with the one beside it, towards the
+middle.  A shift counts if squares differ by clearly less than at rest; that of most squares, which a camera
+makes, needs no such proof.  Where there is nothing but noise all stays at rest.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-import scipy.fft
+import scipy.ndimage
 
 from ..core.image import Array, Float
+from ..core.tiles import SQUARE, Tiling, cut_frames
 
-_FARTHEST, _SHARE = 64, 3  # pixels, and the part of a side, that a frame may move
-_NEAREST = 2  # pixels: less is followed by clusters, and rounding it would make frames tremble
-_PEAKS = 6  # of the phase correlation, that are tried
-_SQUARE = 16  # pixels a side
-# By how much squares must differ less on average: noise alone reaches 0.02.
-_LEAST = 0.05
-_OVERLAP = 6  # pixels that are repeated beyond each end of a rolled frame
-
-
-def find_motion(frames: Float, sigma: float) -> Array:
-    """Return how far each frame (frames, y, x) lies from the first, in pixels (frames, 2).
-
-    ``sigma`` is the level of their white noise.
-    """
-    steps = np.zeros((len(frames), 2), np.int64)
-    spectra = _spectra(frames)
-    noise = sigma**2 * float(np.square(_window(frames.shape[1:])).sum())
-    for t in range(1, len(frames)):
-        peaks = _peaks(spectra[t - 1], spectra[t], noise, frames.shape[1:])
-        steps[t] = _best(frames[t - 1], frames[t], peaks, sigma)
-    return np.cumsum(steps, axis=0)
+_QUARTER, _HALF = 4, 2  # pixels a side that are one when frames are matched
+_REACH = 8  # pixels of a quarter: how far a square may move from a frame to the next
+_AROUND = 3  # squares a side that are matched together
+_NEAREST = 2.0  # pixels: less is followed by clusters, and rounding it would make frames tremble
+# Squares that differ by d in units of the noise must differ by 2 d + 0.5 at rest: by chance, the best of
+# all shifts of noise reaches d = 0.65, and 0.4 in a corner.  From one pixel of half size to the next less
+# will do.
+_FAR, _NEAR = (2.0, 0.5), (1.2, 0.2)
+# By how much squares must differ less on average where most of them move, over the root of their number:
+# the best of all shifts of noise reaches 1.8.
+_LEAST = 2.5
+_BENT = 0.6  # second difference from which on a minimum is sought between pixels
+# A frame counts as so many pixels: patches of all frames of a block are near.  1: -.04 dB at sigma 10.
+_PIXELS_A_FRAME = 0.5
 
 
-def align(values: Float, motion: Array) -> Float:
-    """Return frames (frames, y, x, ...) moved back by their motion, on a torus whose ends overlap."""
-    overlap = [(0, 0), (_OVERLAP, _OVERLAP), (_OVERLAP, _OVERLAP)]
-    overlap += [(0, 0)] * (values.ndim - 3)
-    return np.pad(_roll(values, -motion), overlap, mode="wrap")
+@dataclass(frozen=True)
+class Motion:
+    """How squares of a series move, (frames, squares along y, along x, 2), in pixels."""
 
+    offsets: Float  # from a square to where it was in the middle frame
+    steps: Array  # int32; to where it is in the frame beside it, towards the middle
 
-def undo_alignment(values: Float, motion: Array) -> Float:
-    """Return aligned frames as they were; where ends overlap, both are cross-faded."""
-    for axis in (1, 2):
-        values = _join_ends(values, axis)
-    return _roll(values, motion)
+    def tiles(self, grid: tuple[int, int, int]) -> Tiling:
+        """Cut positions (y, t, x) into tiles whose offsets bring them to rest."""
+        times = (_PIXELS_A_FRAME - 1.0) * np.arange(len(self.offsets), dtype=np.float32)
+        in_time = np.broadcast_to(times[:, None, None], self.offsets.shape[:-1])
+        moved = np.stack([self.offsets[..., 0], in_time, self.offsets[..., 1]], axis=-1)
+        return cut_frames(grid, moved)
 
-
-def _roll(values: Float, motion: Array) -> Float:
-    """Return frames moved by so many pixels; what leaves comes in opposite."""
-    return np.stack(
-        [
-            np.roll(frame, tuple(step), axis=(0, 1))
-            for frame, step in zip(values, motion, strict=True)
-        ]
-    )
-
-
-def _join_ends(values: Float, axis: int) -> Float:
-    """Return values without what is repeated along an axis, cross-faded with it."""
-    moved = np.moveaxis(values, axis, 0)
-    low, high = _OVERLAP, len(moved) - _OVERLAP
-    joined = moved[low:high].copy()
-    shape = (-1,) + (1,) * (values.ndim - 1)
-    way = (np.arange(_OVERLAP, dtype=np.float32) + np.float32(0.5)) / (2 * _OVERLAP)
-    rising = (np.float32(0.5) - way).reshape(shape)  # weight of the other end's estimate
-    joined[:_OVERLAP] += rising * (moved[high:] - joined[:_OVERLAP])
-    joined[-_OVERLAP:] += rising[::-1] * (moved[:low] - joined[-_OVERLAP:])
-    return np.moveaxis(joined, 0, axis)
-
-
-def _window(plane: tuple[int, ...]) -> Float:
-    """Return weights that fall to the borders, where frames that move show different things."""
-    height, width = (np.hanning(size + 2)[1:-1] for size in plane)
-    return np.outer(height, width).astype(np.float32)
-
-
-def _spectra(frames: Float) -> Array:
-    window = _window(frames.shape[1:])
-    means = (frames * window).sum(axis=(1, 2), keepdims=True) / window.sum()
-    return np.asarray(scipy.fft.rfft2((frames - means) * window))
-
-
-def _peaks(
-    before: Array, after: Array, noise: float, plane: tuple[int, ...]
-) -> list[tuple[int, int]]:
-    """Return the strongest shifts; frequencies count by how far they stand out of the noise."""
-    strength = np.abs(before) * np.abs(after) + noise
-    correlation = scipy.fft.irfft2(after * np.conj(before) / strength, s=plane)
-    down, right = (_reachable(size) for size in plane)
-    near = correlation[np.ix_(down, right)]
-    found = []
-    for _ in range(_PEAKS):
-        row, column = np.unravel_index(np.argmax(near), near.shape)
-        found.append((int(down[row]), int(right[column])))
-        rows, columns = (
-            np.arange(at - 1, at + 2) % size
-            for at, size in zip((row, column), near.shape, strict=True)
+    def beside(self, height: int, width: int) -> Array:
+        """Return the number of the pixel of (y, t, x) that each is, in the frame beside it: (y, t, x)."""
+        n_frames, *n_squares = self.steps.shape[:-1]
+        rows, columns = (np.arange(size, dtype=np.int32) for size in (height, width))
+        down, right = (
+            np.minimum(at // SQUARE, n - 1)
+            for at, n in zip((rows, columns), n_squares, strict=True)
         )
-        near[np.ix_(rows, columns)] = -np.inf  # its neighbours are no other peaks
-    return found
+        found = np.empty((height, n_frames, width), np.int32)
+        for t in range(n_frames):
+            steps = self.steps[t][down][:, right]
+            y = np.clip(rows[:, None] + steps[..., 0], 0, height - 1)
+            x = np.clip(columns + steps[..., 1], 0, width - 1)
+            found[:, t] = (y * n_frames + _beside(t, n_frames)) * width + x
+        return found
 
 
-def _reachable(size: int) -> Array:
-    """Return the shifts along an axis that are looked at."""
-    most = min(_FARTHEST, size // _SHARE)
-    return np.concatenate([np.arange(most + 1), np.arange(-most, 0)])
+def is_earlier(n_frames: int) -> Array:
+    """Whether each frame is before the one beside it."""
+    return np.array([_beside(t, n_frames) > t for t in range(n_frames)])
 
 
-def _best(
-    before: Float, after: Float, peaks: list[tuple[int, int]], sigma: float
-) -> tuple[int, int]:
-    """Return the shift by which squares of two frames are most alike; none if that is as good."""
-    best, most = (0, 0), _LEAST
-    stay = _differences(before, after, (0, 0), sigma)
-    for shift in peaks:
-        if max(np.abs(shift)) < _NEAREST:
-            continue
-        less = np.clip(stay - _differences(before, after, shift, sigma), -1.0, 1.0)
-        gain = float(np.nan_to_num(less).mean()) if less.size else 0.0
-        if gain > most:
-            best, most = shift, gain
-    return best
+def find_motion(frames: Float, sigma: float) -> Motion:
+    """Follow the squares of frames (frames, y, x) with white noise of a level."""
+    n_frames, *plane = frames.shape
+    n_squares = tuple(size // SQUARE for size in plane)
+    steps = np.zeros((n_frames, *(max(n, 1) for n in n_squares), 2), np.float32)
+    offsets = np.zeros_like(steps)
+    if n_frames < 2 or min(n_squares) < _AROUND:
+        return Motion(offsets, steps.astype(np.int32))
+    quarter, half = (_shrunk(frames, n_squares, side) for side in (_QUARTER, _HALF))
+    middle = n_frames // 2
+    for t in (*range(middle, n_frames), *range(middle - 1, -1, -1)):
+        other = _beside(t, n_frames)
+        far = _match(quarter[t], quarter[other], (sigma / _QUARTER) ** 2)
+        if _is_moving(far).any():
+            near = _match_again(half[t], half[other], far, (sigma / _HALF) ** 2)
+            steps[t] = np.where(_is_moving(far) & _is_moving(near), near, 0.0)
+        if t != middle:
+            offsets[t] = steps[t] + _at(offsets[other], steps[t])
+    return Motion(offsets, np.rint(steps).astype(np.int32))
 
 
-def _differences(before: Float, after: Float, shift: tuple[int, int], sigma: float) -> Float:
-    """Return mean squared differences by squares, 1 for noise alone; nan where a square has left."""
-    n_squares = tuple(size // _SQUARE for size in before.shape)
-    found = np.full(n_squares, np.nan, np.float32)
-    own: list[slice] = []
-    for size, step in zip(before.shape, shift, strict=True):
-        first = -(-max(0, -step) // _SQUARE)
-        last = max(min(size, size - step) // _SQUARE, first)
-        own.append(slice(first, last))
-    here = tuple(slice(s.start * _SQUARE, s.stop * _SQUARE) for s in own)
-    there = tuple(slice(s.start + step, s.stop + step) for s, step in zip(here, shift, strict=True))
-    squares = np.square(after[there] - before[here])
-    height, width = (s.stop - s.start for s in own)
-    cut = squares.reshape(height, _SQUARE, width, _SQUARE)
-    found[tuple(own)] = cut.mean(axis=(1, 3)) / (2 * sigma**2)
-    return found
+def _is_moving(steps: Float) -> Array:
+    """Whether squares move by so much that it is followed."""
+    return np.abs(steps).max(axis=-1, keepdims=True) >= _NEAREST
+
+
+def _beside(t: int, n_frames: int) -> int:
+    """Return the frame beside one, towards the middle."""
+    return t - 1 if 0 < t >= n_frames // 2 else min(t + 1, n_frames - 1)
+
+
+def _shrunk(frames: Float, n_squares: tuple[int, ...], side: int) -> Float:
+    """Return the whole squares of frames, so many pixels a side averaged."""
+    height, width = (n * SQUARE // side for n in n_squares)
+    whole = frames[:, : height * side, : width * side]
+    return whole.reshape(len(frames), height, side, width, side).mean(axis=(2, 4))
+
+
+def _at(offsets: Float, steps: Float) -> Float:
+    """Return the offsets of the squares that steps lead to."""
+    n_squares = steps.shape[:2]
+    places = [
+        np.clip(np.rint(index + steps[..., axis] / SQUARE).astype(int), 0, n - 1)
+        for axis, (index, n) in enumerate(zip(np.indices(n_squares), n_squares, strict=True))
+    ]
+    return offsets[tuple(places)]
+
+
+def _match(own: Float, other: Float, noise: float) -> Float:
+    """Return the steps of squares of a frame, a quarter of its size, to another."""
+    cost = _differences(own, other) / np.float32(2 * noise)
+    rest = _REACH, _REACH
+    less = np.clip(cost[rest] - cost, -1.0, 1.0).mean(axis=(2, 3))
+    of_most = np.unravel_index(np.argmax(less), less.shape)
+    needed = _FAR[0] * cost + _FAR[1]
+    needed[rest] = cost[rest]
+    if less[of_most] > _LEAST / cost[rest].size ** 0.5:
+        needed[of_most] = cost[of_most]
+    n_shifts = 2 * _REACH + 1
+    best = np.argmin(needed.reshape(n_shifts**2, -1), axis=0)
+    place = np.stack(np.unravel_index(best, (n_shifts, n_shifts)))
+    found = place + _between(cost.reshape(n_shifts, n_shifts, -1), place) - _REACH
+    return np.ascontiguousarray(found.T).reshape(*cost.shape[2:], 2) * np.float32(_QUARTER)
+
+
+def _differences(own: Float, other: Float) -> Float:
+    """Return mean squared differences, (shifts down, to the right, squares along y, along x)."""
+    height, width = own.shape
+    cell = SQUARE // _QUARTER
+    wide = np.pad(other, _REACH, mode="edge")
+    n_shifts = 2 * _REACH + 1
+    found = np.empty((n_shifts, n_shifts, height // cell, width // cell), np.float32)
+    for down, right in np.ndindex(n_shifts, n_shifts):
+        squares = np.square(own - wide[down : down + height, right : right + width])
+        rows = squares.reshape(-1, cell, width).sum(axis=1)
+        found[down, right] = rows.reshape(len(rows), -1, cell).sum(axis=2)
+    found /= cell**2
+    return np.asarray(scipy.ndimage.uniform_filter(found, (1, 1, _AROUND, _AROUND), mode="nearest"))
+
+
+def _match_again(own: Float, other: Float, steps: Float, noise: float) -> Float:
+    """Return steps as frames of half size say it: a pixel of them more or less."""
+    cell = SQUARE // _HALF
+    rows, columns = steps.shape[:2]
+    near = np.rint(steps / _HALF).astype(np.int64)
+    far = _REACH * _QUARTER // _HALF + 2  # beyond the frame, so that all that is looked at is there
+    wide = np.pad(other, far, mode="edge")
+    y = np.arange(len(own)).reshape(rows, cell, 1, 1) + near[:, None, :, None, 0] + far
+    x = np.arange(own.shape[1]).reshape(1, 1, columns, cell) + near[:, None, :, None, 1] + far
+    at = y * wide.shape[1] + x
+    squares = own.reshape(rows, cell, columns, cell)
+    cost = np.empty((3, 3, rows * columns), np.float32)
+    for down, right in np.ndindex(3, 3):
+        less = squares - wide.reshape(-1)[at + ((down - 1) * wide.shape[1] + right - 1)]
+        cost[down, right] = np.einsum("abcd,abcd->ac", less, less).reshape(-1)
+    cost /= cell**2 * 2 * noise
+    needed = _NEAR[0] * cost + _NEAR[1]
+    needed[1, 1] = cost[1, 1]
+    place = np.stack(np.unravel_index(np.argmin(needed.reshape(9, -1), axis=0), (3, 3)))
+    between = _between(cost, place)
+    found = _HALF * (near + (place + between - 1).T.reshape(rows, columns, 2))
+    is_known = (place != 1).any(axis=0) | between.any(axis=0)
+    return np.where(is_known.reshape(rows, columns, 1), found, steps).astype(np.float32)
+
+
+def _between(cost: Float, place: Array) -> Float:
+    """Return how far the minimum of a parabola is from the best place, where costs are bent enough.
+
+    ``cost`` is (shifts down, to the right, squares), ``place`` (2, squares).
+    """
+    number, last = np.arange(cost.shape[-1]), len(cost) - 1
+    is_inside = ((place > 0) & (place < last)).all(axis=0)
+    found = np.zeros(place.shape, np.float32)
+    for axis in (0, 1):
+        step = np.zeros_like(place)
+        step[axis] = is_inside
+        low, at, high = (cost[(*(place + k * step), number)] for k in (-1, 0, 1))
+        bent = low - 2 * at + high
+        is_sure = bent > _BENT
+        found[axis] = np.where(is_sure, 0.5 * (low - high) / np.where(is_sure, bent, 1.0), 0.0)
+    return np.clip(found, -0.5, 0.5)

@@ -10,10 +10,10 @@ import scipy.ndimage
 
 from ..core.blocks import Box
 from ..core.channels import Groups, covariance, mix, transform_for
-from ..core.fill import fill_missing
 from ..core.image import Array, Float, Picture
 from ..core.multiscale import halve
-from .motion import align
+from ..core.tiles import Tiling, tiling
+from .motion import Motion, find_motion, is_earlier
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +74,8 @@ class Observation:
         Whether the first axis is time.
     is_piece : bool
         Whether it was cut from a larger picture.
+    motion : Motion or None
+        Of a series whose axes are (y, t, x).
     """
 
     pixels: Float
@@ -82,6 +84,7 @@ class Observation:
     scene: Scene
     is_series: bool = False
     is_piece: bool = False
+    motion: Motion | None = None
 
     @classmethod
     def of(cls, pixels: Float, sigma: float, mask: Array | None = None) -> Observation:
@@ -137,16 +140,37 @@ class Observation:
             observed = np.pad(observed, widths, mode="symmetric")
         return replace(self, pixels=pixels, observed=observed)
 
-    def aligned(self, motion: Array) -> Observation:
-        """Return a series whose frames are moved back by their motion.
+    def followed(self) -> Observation:
+        """Return a series (t, y, x) as (y, t, x), with its motion.
 
-        Missing pixels are filled anew, from what now lies around them in other frames too.
+        So the patches of a cluster, of all frames, are near each other in memory.  Missing pixels are taken
+        from where they are in the frame beside theirs, if they are not missing there.
         """
-        pixels = align(self.pixels, motion)
-        if self.observed is None:
-            return replace(self, pixels=pixels)
-        observed = align(self.observed, motion)
-        return replace(self, pixels=fill_missing(pixels, observed == 0), observed=observed)
+        motion = find_motion(np.ascontiguousarray(self.pixels[..., 0]), self.sigma)
+        pixels = np.ascontiguousarray(self.pixels.swapaxes(0, 1))
+        observed = self.observed
+        if observed is not None:
+            observed = np.ascontiguousarray(observed.swapaxes(0, 1))
+            beside = motion.beside(pixels.shape[0], pixels.shape[2])
+            known = (observed == 0.0) & (observed.reshape(-1)[beside] > 0.0)
+            pixels[known] = _taken(pixels, beside[known])
+        return replace(self, pixels=pixels, observed=observed, motion=motion)
+
+    def paired(self, beside: Array) -> Observation:
+        """Return a series whose pixels have the channels of the frame beside theirs too, earlier first."""
+        own, other = self.pixels, _taken(self.pixels, beside)
+        is_first = is_earlier(own.shape[1])[:, np.newaxis, np.newaxis]
+        pixels = np.concatenate(
+            [np.where(is_first, own, other), np.where(is_first, other, own)], axis=-1
+        )
+        observed = self.observed
+        if observed is not None:
+            observed = np.minimum(observed, observed.reshape(-1)[beside])
+        return replace(self, pixels=pixels, observed=observed)
+
+    def tiles(self, grid: tuple[int, int, int]) -> Tiling:
+        """Cut the positions of patches into tiles, which move in a series."""
+        return tiling(grid) if self.motion is None else self.motion.tiles(grid)
 
     def halved(self) -> Observation:
         """Return the observation at half size, where there is less noise."""
@@ -170,3 +194,8 @@ class Observation:
             for size, side in zip(self.spatial, extent, strict=True)
         )
         return np.ascontiguousarray(share[inside])
+
+
+def _taken(pixels: Float, numbers: Array) -> Float:
+    """Return the pixels (*spatial, channels) of these numbers."""
+    return pixels.reshape(-1, pixels.shape[-1])[numbers]

@@ -15,6 +15,8 @@ from typing import Any, Literal, NamedTuple
 
 from ..noise import grey_levels
 
+PAIR = 2  # frames
+
 Quality = Literal["preview", "fast", "balanced", "best"]
 
 
@@ -33,13 +35,13 @@ class Stage:
     temperature: float  # what log gamma is multiplied with: below 1, clusters overlap
     feedback: float = 1.0  # of a pilot: the share of the noise that it is given again
     strength: float = 3.0  # of the Wiener filter: what the pilot's covariance is multiplied with
-    n_frames: int = 0  # that a patch of a series has; 0: patches are squares, or cubes of a volume
+    n_frames: int = 0  # that a patch of a series (y, t, x) has, 1 or a pair; 0: this is no series
     by_luminance: bool = False  # clusters are those of the first channel's patches alone
 
     def extent(self, n_dims: int) -> tuple[int, ...]:
-        """Return the extent of a patch along each spatial axis."""
-        square = self.patch_size, self.patch_size
-        return (self.n_frames or self.patch_size, *square) if n_dims == 3 else square
+        """Return the extent of a patch along each spatial axis; pairs are two flat patches."""
+        side = self.patch_size
+        return (side, 1 if self.n_frames else side, side) if n_dims == 3 else (side, side)
 
 
 @dataclass(frozen=True)
@@ -196,14 +198,14 @@ _COLOUR_PREVIEW: Mapping[str, Any] = MappingProxyType(
     {"by_luminance": True, "max_clusters": 1, "pixels_per_cluster": 160}
 )
 
-# Frames of a series are aligned before (motion.py), so that what is alike is near: 2 and 1.5 take 12 % more
-# time for -.003 dB.
-_SERIES_PILOT_REACH, _SERIES_FINAL_REACH = 1.5, 1.0
-_SERIES_CLUSTERS = 3  # of a patch; 4: 8 % more time for +.001 dB
+# Squares of a series are followed (motion.py), so that what is alike is near: 1 and 0.75 take more time for
+# -.001 dB.
+_SERIES_PILOT_REACH, _SERIES_FINAL_REACH = 0.7, 0.5
+_SERIES_CLUSTERS = 2  # of a patch; 3: 8 % more time for +.01 dB
+_SERIES_FINAL_SUBSAMPLE = 2  # 4: -.04 dB for 7 % less time; 8: -.15 dB
 
-_COARSE_SHARE = (
-    0.5  # from which on noise is coarse: half of the energy at high frequencies is missing
-)
+# From which share on noise is coarse: half of the energy at high frequencies is missing.
+_COARSE_SHARE = 0.5
 
 # Where a picture repeats itself, by the share of its patches that occur again (below 0.15 in
 # photographs, near 1 in a checkerboard): how wide clusters become, and within how many h_s EM looks
@@ -271,7 +273,7 @@ def _fit_to_series(preset: Preset, noise: float) -> Preset:
         replace(
             pilot,
             patch_size=4,
-            n_frames=2,
+            n_frames=PAIR,
             pixels_per_cluster=80,
             iterations=1,
             subsample=4,
@@ -285,6 +287,7 @@ def _fit_to_series(preset: Preset, noise: float) -> Preset:
         patch_size=8,
         n_frames=1,
         pixels_per_cluster=60,
+        subsample=_SERIES_FINAL_SUBSAMPLE,
         reach=_SERIES_FINAL_REACH,
         max_clusters=_SERIES_CLUSTERS,
         strength=_PICTURE_STRENGTH(noise),

@@ -1,9 +1,9 @@
 """A series of frames: the same mixture, with time as one more position.
 
 A generalised patch is [x / h_s, patch / h_r]; in a series the position x has a time.  Nothing else of
-the method changes: clusters gather patches of all frames within reach, wherever a thing has moved to.  Of
-motion nothing is estimated but how far a camera pans (``motion``).  Pilots have patches of two frames, by
-which what moves is told from noise; the final stage has flat ones (``presets``).
+the method changes: clusters gather patches of all frames within reach, wherever a thing has moved to;
+squares that move by more are followed (``motion``).  Pilots have patches of two frames, by which what moves
+is told from noise; the final stage has flat ones (``presets``).
 
 Here frames are taken in blocks with a halo in time, and blocks are cross-faded: memory does not grow with
 the length, and a series that comes frame by frame (a camera, a video, a folder) has the bits of one that

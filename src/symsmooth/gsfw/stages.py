@@ -24,12 +24,12 @@ from ..core.patches import Features, whiten_inside
 from ..mixture.em import GaussianMixture, MixtureFit, fit_mixture, initial_mixture
 from ..mixture.members import Members, assign_patches
 from ..noise.level import FINEST
-from .estimators import spectral, wiener
-from .motion import find_motion, undo_alignment
+from .estimators import spectral, spectral_of_pairs, wiener
+from .motion import is_earlier
 from .observation import Observation
-from .presets import Preset, Stage, adapt, calibration, widen
+from .presets import PAIR, Preset, Stage, adapt, calibration, widen
 from .repetition import share_repeated
-from .still import LEAST, still_share
+from .still import LEAST, MIN_SHARE, still_share
 
 # Mirrored pixels around a flat picture (a volume has none), so that its border lies in more patches:
 # +0.01 dB on 180 x 180 pixels, +0.2 to +0.4 dB on tiny pictures.
@@ -160,7 +160,7 @@ def _with_still_parts(
     still = still_share(pixels, image, variance, sigma)
     if observation.observed is not None:
         still[(observation.observed == 0.0).any(axis=0)] = 0.0
-    if not still.any():
+    if still.mean() < MIN_SHARE:
         return image, variance
     mean = Observation.of(pixels.mean(axis=0), sigma / len(image) ** 0.5)
     found = _run_together(mean, preset, rng, pool)
@@ -228,7 +228,7 @@ def _run_padded(
         with _clock(seconds, "coarse"), pool.part(_COARSE_TIME, "half size"):
             coarse = _run_padded(padded.halved(), preset, rng, pool).image  # less noise is there
     if is_series:
-        found = _run_aligned(padded, plan, rng, pool)
+        found = _run_series(padded, plan, rng, pool)
     else:
         found = _run_stages(padded, plan, coarse, rng, pool)
     inside = tuple(
@@ -242,17 +242,13 @@ def _run_padded(
     )
 
 
-def _run_aligned(
+def _run_series(
     observation: Observation, plan: Preset, rng: np.random.Generator, pool: Pool
 ) -> Stages:
-    """Run the stages on the frames of a series, rolled so that most of what they show stands still."""
-    luminance = np.ascontiguousarray(observation.pixels[..., 0])
-    motion = find_motion(luminance, observation.sigma)
-    if not motion.any():
-        return _run_stages(observation, plan, None, rng, pool)
-    found = _run_stages(observation.aligned(motion), plan, None, rng, pool)
-    images = tuple(undo_alignment(image, motion) for image in found.images)
-    return replace(found, images=images, variance=undo_alignment(found.variance, motion))
+    """Run the stages on the frames of a series, whose squares are followed as they move."""
+    found = _run_stages(observation.followed(), plan, None, rng, pool)
+    images = tuple(image.swapaxes(0, 1) for image in found.images)
+    return replace(found, images=images, variance=found.variance.swapaxes(0, 1))
 
 
 def _run_stages(
@@ -298,17 +294,16 @@ def _run_stage(
 
     The guide is the pilot if there is one; without it clusters answer by spectral shrinkage.
     """
+    if stage.n_frames == PAIR and pilot is None:
+        return _run_paired(observation, stage, rng, pool)
     guide = observation.pixels if pilot is None else pilot
     shown = np.ascontiguousarray(guide[..., :1]) if stage.by_luminance else guide
-    extent = stage.extent(guide.ndim - 1)
-    features = whiten_inside(shown, extent, stage.h_s, stage.h_r * observation.sigma)
-    weight = observation.patch_weights(extent)
-    fit, members = cluster_patches(features, stage, rng, pool, weight)
+    fit, members = _cluster(shown, observation, stage, rng, pool)
     image, variance = np.empty_like(observation.pixels), np.empty_like(observation.pixels)
     n_channels = image.shape[-1]
     pool.expect(n_channels)
     for c in range(n_channels):
-        if c == 1 and min(members.patch[1:]) >= _WITHOUT_RIM:
+        if c == 1 and members.patch[-1] >= _WITHOUT_RIM:
             members = members.without_rim()
         noisy = np.ascontiguousarray(observation.pixels[..., c])
         if pilot is None:
@@ -320,6 +315,41 @@ def _run_stage(
             )
         image[..., c], variance[..., c] = found.image, found.variance
     return image, variance, fit.mixture
+
+
+def _run_paired(
+    observation: Observation, stage: Stage, rng: np.random.Generator, pool: Pool
+) -> tuple[Float, Float, GaussianMixture]:
+    """Cluster patches of two frames of a series, and estimate each channel by spectral shrinkage.
+
+    The first channel is filtered in both frames together; others, which have less detail, in one.
+    """
+    pixels = observation.pixels
+    assert observation.motion is not None
+    beside = observation.motion.beside(pixels.shape[0], pixels.shape[2])
+    pairs = observation.paired(beside)
+    fit, members = _cluster(pairs.pixels, pairs, stage, rng, pool)
+    image, variance = np.empty_like(pixels), np.empty_like(pixels)
+    pool.expect(pixels.shape[-1])
+    for c in range(pixels.shape[-1]):
+        noisy = np.ascontiguousarray(pixels[..., c])
+        if c == 0:
+            is_first = is_earlier(noisy.shape[1])
+            found = spectral_of_pairs(noisy, beside, is_first, members, observation.sigma, pool)
+        else:
+            found = spectral(noisy, members, observation.sigma, pool)
+        image[..., c], variance[..., c] = found.image, found.variance
+    return image, variance, fit.mixture
+
+
+def _cluster(
+    guide: Float, observation: Observation, stage: Stage, rng: np.random.Generator, pool: Pool
+) -> tuple[MixtureFit, Members]:
+    """Learn the stage's mixture of the guide's patches, and which of them belong to each cluster."""
+    extent = stage.extent(guide.ndim - 1)
+    h_r = stage.h_r * observation.sigma
+    features = whiten_inside(guide, extent, stage.h_s, h_r, observation.tiles)
+    return cluster_patches(features, stage, rng, pool, observation.patch_weights(extent))
 
 
 def cluster_patches(

@@ -15,6 +15,7 @@ import scipy.ndimage
 from ..core.image import Float
 
 LEAST = 4  # frames: fewer say too little about time
+MIN_SHARE = 0.01  # of the pixels: for fewer it is not worth the time of another picture
 _WINDOW, _SMOOTH = 9, 5  # pixels a side
 _NOISE = 2.0, 4.0  # deviations of the first measure: surely still up to, surely moving from
 _ERRORS = 0.15, 0.3  # of the second

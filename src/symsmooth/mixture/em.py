@@ -20,7 +20,7 @@ from .. import _native
 from ..core.image import Float
 from ..core.parallel import Pool
 from ..core.patches import Features
-from ..core.tiles import Tiling, tiling
+from ..core.tiles import Tiling
 
 REACH = 4.0  # a tile first meets clusters within REACH * h_s: their weight beyond is below exp(-8)
 MIN_MASS = 0.01  # pixels of a tile that a cluster must hold for the tile to remember it
@@ -70,7 +70,9 @@ def _neighbourhood(tiles: Tiling, pointers: np.ndarray, ids: np.ndarray) -> Neig
     for run in tiles.strips:
         own = pointers[run.start : run.stop + 1]
         places = slice(own[0], own[-1])
-        strips.append(Strip(_native.Tiles(tiles.boxes[run], own - own[0], ids[places]), places))
+        moved = None if tiles.offsets is None else tiles.offsets[run]
+        native = _native.Tiles(tiles.boxes[run], own - own[0], ids[places], moved)
+        strips.append(Strip(native, places))
     return Neighbourhood(tiles, pointers, ids, strips)
 
 
@@ -100,12 +102,14 @@ def neighbourhood(
     features: Features, mixture: GaussianMixture, reach: float = REACH
 ) -> Neighbourhood:
     """Find the clusters within reach * h_s of each tile; reach grows until none is left alone."""
-    tiles = tiling(features.grid)
+    tiles = features.tiles
     positions = np.zeros((mixture.n_clusters, 3), np.float32)
     positions[:, 3 - features.n_dims :] = mixture.means[:, : features.n_dims] * features.h_s
     radius = reach * features.h_s
     while True:
-        pointers, ids = _native.find_candidates(features.grid, tiles.tile, positions, radius)
+        pointers, ids = _native.find_candidates(
+            features.grid, tiles.tile, positions, radius, tiles.offsets
+        )
         if (np.diff(pointers) > 0).all():
             return _neighbourhood(tiles, pointers, ids)
         radius *= 2
@@ -276,7 +280,8 @@ def responsibilities(
         ids = near.ids[near.pointers[t] : near.pointers[t + 1]]
         z0, z1, y0, y1, x0, x1 = box
         pixels = numbers[z0:z1, y0:y1, x0:x1].ravel()
-        tile = _native.Tiles(box[np.newaxis], np.array([0, len(ids)]), ids)
+        moved = None if near.tiles.offsets is None else near.tiles.offsets[t : t + 1]
+        tile = _native.Tiles(box[np.newaxis], np.array([0, len(ids)]), ids, moved)
         shares = _native.responsibilities(features.points, tile, mixture.native)
         at, which = np.nonzero(shares > keep)
         rows.append(ids[which])

@@ -35,15 +35,28 @@ class Members:
         """What kernels take."""
         return _native.Members(self.pointers, self.corners, self.shares, self.grid, self.patch)
 
-    def without_rim(self) -> Members:
-        """Return the same members with patches that lack their outermost pixels, but for those in depth."""
-        (slices, rows, columns), (depth, high, wide) = self.grid, self.patch
-        next_row = columns + wide - 1  # pixels from one row of a channel to the next
+    def paired(self) -> Members:
+        """Return flat patches of a series (y, t, x) as those of two frames, if one more follows each."""
+        (rows, n_frames, columns), (high, _, wide) = self.grid, self.patch
+        next_row = columns + wide - 1
         return replace(
             self,
-            corners=self.corners + np.int32(next_row + 1),
-            grid=(slices, rows + 2, columns + 2),
-            patch=(depth, high - 2, wide - 2),
+            corners=self.corners + self.corners // next_row * next_row,
+            grid=(rows, 2 * n_frames - 1, columns),
+            patch=(high, 2, wide),
+        )
+
+    def without_rim(self) -> Members:
+        """Return the same members with patches that lack their outermost pixels, where they are wide."""
+        (slices, rows, columns), (depth, high, wide) = self.grid, self.patch
+        rims = [int(side > 2) for side in self.patch]
+        next_row = columns + wide - 1  # pixels from one row of a channel to the next
+        next_slice = (rows + high - 1) * next_row
+        return replace(
+            self,
+            corners=self.corners + np.int32(rims[0] * next_slice + rims[1] * next_row + rims[2]),
+            grid=(slices + 2 * rims[0], rows + 2 * rims[1], columns + 2 * rims[2]),
+            patch=(depth - 2 * rims[0], high - 2 * rims[1], wide - 2 * rims[2]),
         )
 
 

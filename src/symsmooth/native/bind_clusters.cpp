@@ -9,16 +9,18 @@ namespace {
 
 // Pointers and ids, as in Tiles, of tiles in raster order.
 tuple<Array<index, 1>, Array<std::int32_t, 1>> find_candidates(Three grid, Three tile, Floats<2> centres,
-                                                               float radius) {
+                                                               float radius, optional<Floats<2>> offsets) {
     require_extent(extent(grid));
     require_extent(extent(tile));
     require_shape(centres, "centres", {any, 3});
     require(radius >= 0.0f, "radius must not be negative");
     const lists::TileGrid tiles{extent(grid), extent(tile)};
     require(count(tiles.n_tiles()) <= INT32_MAX, "there are too many tiles");
+    if (offsets) require_shape(*offsets, "offsets", {count(tiles.n_tiles()), 3});
     const auto pointers = zeros<index, 1>({count(tiles.n_tiles()) + 1});
     const std::vector<std::int32_t> found = unlocked([&] {
-        return lists::find_candidates(tiles, centres.data(), centres.shape(0), radius, pointers.data());
+        return lists::find_candidates(tiles, offsets ? offsets->data() : nullptr, centres.data(),
+                                      centres.shape(0), radius, pointers.data());
     });
     const auto ids = zeros<std::int32_t, 1>({index(found.size())});
     std::copy(found.begin(), found.end(), ids.data());
@@ -132,7 +134,8 @@ void bind_clusters(nb::module_& m) {
         m, "Members", "The patches of each cluster: corners and shares from pointers[i] to pointers[i + 1].")
         .def(nb::init<Longs<1>, Ints<1>, Floats<1>, Three, Three>(), "pointers"_a, "corners"_a, "shares"_a,
              "grid"_a, "patch"_a);
-    m.def("find_candidates", &find_candidates, "grid"_a, "tile"_a, "centres"_a, "radius"_a);
+    m.def("find_candidates", &find_candidates, "grid"_a, "tile"_a, "centres"_a, "radius"_a,
+          "offsets"_a = nb::none());
     m.def("count_members", &count_members, "clusters"_a, "weights"_a, "min_share"_a, "n_clusters"_a);
     m.def("list_members", &list_members, "clusters"_a, "weights"_a, "min_share"_a, "grid"_a, "channel"_a,
           "first"_a, "places"_a, "corners"_a, "shares"_a);

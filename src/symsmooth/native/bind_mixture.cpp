@@ -21,13 +21,15 @@ struct BoundPoints : Points {
 };
 
 struct BoundTiles : Tiles {
-    BoundTiles(Longs<2> own_boxes, Longs<1> own_pointers, Ints<1> own_ids)
-        : Tiles{own_boxes.data(), own_pointers.data(), own_ids.data(), own_boxes.shape(0)},
-          arrays(own_boxes, own_pointers, own_ids),
+    BoundTiles(Longs<2> own_boxes, Longs<1> own_pointers, Ints<1> own_ids, optional<Floats<2>> own_offsets)
+        : Tiles{own_boxes.data(), own_pointers.data(), own_ids.data(), own_boxes.shape(0),
+                own_offsets ? own_offsets->data() : nullptr},
+          arrays(own_boxes, own_pointers, own_ids, own_offsets),
           n_ids(own_ids.size()) {
         require_shape(own_boxes, "boxes", {any, 6});
         require_shape(own_pointers, "pointers", {count + 1});
         require_pointers(own_pointers, n_ids);
+        if (own_offsets) require_shape(*own_offsets, "offsets", {count, 3});
         for (index t = 0; t < count; ++t) {
             const index* b = boxes + 6 * t;
             require(pointers[t] < pointers[t + 1], "each tile must meet a cluster");
@@ -40,7 +42,7 @@ struct BoundTiles : Tiles {
         require(*low >= 0, "ids must be clusters");
         first_cluster = *low, n_clusters = index(*high) + 1 - *low;
     }
-    const tuple<Longs<2>, Longs<1>, Ints<1>> arrays;
+    const tuple<Longs<2>, Longs<1>, Ints<1>, optional<Floats<2>>> arrays;
     const index n_ids;
     Extent end{};                             // behind the last position of all boxes
     index first_cluster = 0, n_clusters = 0;  // from the first to the last that a tile meets
@@ -141,8 +143,10 @@ void bind_mixture(nb::module_& m) {
     nb::class_<BoundPoints>(m, "Points", "The generalised patches of an image that is divided by h_r.")
         .def(nb::init<Floats<4>, Three, index, float>(), "padded"_a, "patch"_a, "n_dims"_a, "inv_hs"_a);
     nb::class_<BoundTiles>(m, "Tiles",
-                           "Boxes (z0, z1, y0, y1, x0, x1) of positions, and the clusters that each meets.")
-        .def(nb::init<Longs<2>, Longs<1>, Ints<1>>(), "boxes"_a, "pointers"_a, "ids"_a)
+                           "Boxes (z0, z1, y0, y1, x0, x1) of positions, the clusters that each meets, and "
+                           "what is added to its positions.")
+        .def(nb::init<Longs<2>, Longs<1>, Ints<1>, optional<Floats<2>>>(), "boxes"_a, "pointers"_a, "ids"_a,
+             "offsets"_a = nb::none())
         .def_ro("first_cluster", &BoundTiles::first_cluster);
     nb::class_<BoundMixture>(m, "Mixture", "The means of clusters, and log2 of their proportions.")
         .def(nb::init<Floats<2>, Floats<1>>(), "means"_a, "log2_proportions"_a);

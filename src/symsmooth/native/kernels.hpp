@@ -39,6 +39,7 @@ struct Tiles {
     const index* pointers;  // (count + 1)
     const std::int32_t* ids;
     index count;
+    const float* offsets;  // (count, 3), or null: what is added to the positions of a box
 };
 
 struct Mixture {

@@ -35,35 +35,37 @@ Cells sort_into_cells(const TileGrid& tiles, const float* centres, index k) {
     return sorted;
 }
 
-// Positions first ... end - 1 of a tile along an axis, and the cells low ... high within the radius of them.
+// Positions first ... last of a tile along an axis, and the cells low ... high within the radius of them.
 struct Range {
-    index first, end, low, high;
+    float first, last;
+    index low, high;
 };
 
-Range range_of(index number, index size, index grid, index count, float radius) {
-    const index first = number * size, end = std::min(first + size, grid);
-    const double low = std::floor((double(first) - radius) / double(size));
-    const double high = std::floor((double(end - 1) + radius) / double(size));
-    return {first, end, index(std::max(low, 0.0)), index(std::min(high, double(count - 1)))};
+Range range_of(index number, index size, index grid, index count, float offset, float radius) {
+    const index end = std::min((number + 1) * size, grid);
+    const float first = float(number * size) + offset, last = float(end - 1) + offset;
+    return {first, last, clamped_cell(first - radius, size, count), clamped_cell(last + radius, size, count)};
 }
 
 float square_gap(float at, const Range& tile) {
-    const float gap = std::max(float(tile.first) - at, at - float(tile.end - 1));
+    const float gap = std::max(tile.first - at, at - tile.last);
     return gap > 0.0f ? gap * gap : 0.0f;
 }
 
 }  // namespace
 
-std::vector<std::int32_t> find_candidates(const TileGrid& tiles, const float* centres, index k, float radius,
-                                          index* pointers) {
+std::vector<std::int32_t> find_candidates(const TileGrid& tiles, const float* offsets, const float* centres,
+                                          index k, float radius, index* pointers) {
+    constexpr float none[3] = {0.0f, 0.0f, 0.0f};
     const Cells cells = sort_into_cells(tiles, centres, k);
     const Extent n = tiles.n_tiles();
     std::vector<std::int32_t> found;
     *pointers++ = 0;
     for (index t = 0; t < n.z * n.y * n.x; ++t) {
-        const Range z = range_of(t / n.x / n.y, tiles.tile.z, tiles.grid.z, n.z, radius);
-        const Range y = range_of(t / n.x % n.y, tiles.tile.y, tiles.grid.y, n.y, radius);
-        const Range x = range_of(t % n.x, tiles.tile.x, tiles.grid.x, n.x, radius);
+        const float* offset = offsets ? offsets + 3 * t : none;
+        const Range z = range_of(t / n.x / n.y, tiles.tile.z, tiles.grid.z, n.z, offset[0], radius);
+        const Range y = range_of(t / n.x % n.y, tiles.tile.y, tiles.grid.y, n.y, offset[1], radius);
+        const Range x = range_of(t % n.x, tiles.tile.x, tiles.grid.x, n.x, offset[2], radius);
         for (index cz = z.low; cz <= z.high; ++cz)
             for (index cy = y.low; cy <= y.high; ++cy) {
                 const index row = (cz * n.y + cy) * n.x;

@@ -17,8 +17,9 @@ struct TileGrid {
 };
 
 // The clusters within `radius` of each tile: fills pointers (tiles + 1), and returns the clusters' numbers.
-std::vector<std::int32_t> find_candidates(const TileGrid& tiles, const float* centres, index k, float radius,
-                                          index* pointers);
+// Tiles are looked for at their place and what `offsets` (tiles, 3), which may be null, adds to it.
+std::vector<std::int32_t> find_candidates(const TileGrid& tiles, const float* offsets, const float* centres,
+                                          index k, float radius, index* pointers);
 
 // Clusters of patches: `clusters` (n, max_clusters) with `weights`; those not above `min_share` do not count.
 struct Memberships {

@@ -76,9 +76,8 @@ void strongest_clusters(const Points& points, const Tiles& tiles, const Mixture&
     const float margin = std::log2(min_share) / temperature;
     const Vec8 temperatures = splat(temperature);
     for (index t = 0; t < tiles.count; ++t) {
-        const index at = tiles.pointers[t];
-        const std::int32_t* ids = tiles.ids + at;
-        tile.open(points, tiles.boxes + 6 * t, 1, mixture, ids, tiles.pointers[t + 1] - at);
+        const std::int32_t* ids = tiles.ids + tiles.pointers[t];
+        tile.open(points, tiles, t, 1, mixture);
         float gap = margin;
         for (index r = 0; r < tile.n; ++r) {
             if (r % 4 == 0) tile.log_densities(r);

@@ -114,8 +114,7 @@ double sum_points(const Points& points, const Tiles& tiles, const Mixture& mixtu
     double likelihood = 0.0;
     for (index t = 0; t < tiles.count; ++t) {
         const index at = tiles.pointers[t];
-        tile.open(points, tiles.boxes + 6 * t, subsample, mixture, tiles.ids + at,
-                  tiles.pointers[t + 1] - at);
+        tile.open(points, tiles, t, subsample, mixture);
         likelihood += e_step(tile, scale);
         scale_points(tile, scale, weight);
         sum_over_points(tile, sums);
@@ -133,7 +132,7 @@ double average_points(const Points& points, const float* target, const Tiles& ti
     double likelihood = 0.0;
     for (index t = 0; t < tiles.count; ++t) {
         const index at = tiles.pointers[t];
-        tile.open(points, tiles.boxes + 6 * t, 1, mixture, tiles.ids + at, tiles.pointers[t + 1] - at);
+        tile.open(points, tiles, t, 1, mixture);
         likelihood += e_step(tile, scale);
         sum_squares(tile, scale, squares);
         replace_patches(tile, points, target);
@@ -152,7 +151,7 @@ void aggregate_means(const Points& points, const Tiles& tiles, const Mixture& mi
     Buffer<float> scale(tile.max_points), near(tile.max_near * width), estimates(tile.max_points * width);
     for (index t = 0; t < tiles.count; ++t) {
         const index at = tiles.pointers[t];
-        tile.open(points, tiles.boxes + 6 * t, 1, mixture, tiles.ids + at, tiles.pointers[t + 1] - at);
+        tile.open(points, tiles, t, 1, mixture);
         e_step(tile, scale);
         for (index c = 0; c < tile.near; ++c)
             std::memcpy(near + c * width, cluster_estimates + tiles.ids[at + c] * tile.dim + points.n_dims,
@@ -169,7 +168,7 @@ void aggregate_means(const Points& points, const Tiles& tiles, const Mixture& mi
 void responsibilities(const Points& points, const Tiles& tiles, const Mixture& mixture, float* gamma) {
     Tile tile(points, tiles);
     Buffer<float> scale(tile.max_points);
-    tile.open(points, tiles.boxes, 1, mixture, tiles.ids, tiles.pointers[1] - tiles.pointers[0]);
+    tile.open(points, tiles, 0, 1, mixture);
     e_step(tile, scale);
     for (index r = 0; r < tile.n; ++r)
         for (index c = 0; c < tile.near; ++c)

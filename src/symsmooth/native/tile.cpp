@@ -56,16 +56,19 @@ Tile::Tile(const Points& points, const Tiles& tiles)
       corners(max_points),
       positions(max_points) {}
 
-void Tile::open(const Points& points, const index* box, index subsample, const Mixture& mixture,
-                const std::int32_t* ids, index n_ids) {
-    near = n_ids;
-    columns = padded(n_ids);
-    load_points(points, box, subsample);
+void Tile::open(const Points& points, const Tiles& tiles, index number, index subsample,
+                const Mixture& mixture) {
+    constexpr float none[3] = {0.0f, 0.0f, 0.0f};
+    const index at = tiles.pointers[number];
+    near = tiles.pointers[number + 1] - at;
+    columns = padded(near);
+    load_points(points, tiles.boxes + 6 * number, tiles.offsets ? tiles.offsets + 3 * number : none,
+                subsample);
     centre_points();
-    load_clusters(mixture, ids);
+    load_clusters(mixture, tiles.ids + at);
 }
 
-void Tile::load_points(const Points& points, const index* box, index subsample) {
+void Tile::load_points(const Points& points, const index* box, const float* offset, index subsample) {
     const Extent grid{points.shape.z - points.patch.z + 1, points.shape.y - points.patch.y + 1,
                       points.shape.x - points.patch.x + 1};
     n = 0;
@@ -74,9 +77,9 @@ void Tile::load_points(const Points& points, const index* box, index subsample) 
             for (index x = box[4]; x < box[5]; ++x) {
                 if (!is_taken(z, y, x, subsample)) continue;
                 float* to = row(n);
-                to[0] = float(z) * points.inv_hs;  // overwritten in a flat picture
-                to[points.n_dims - 2] = float(y) * points.inv_hs;
-                to[points.n_dims - 1] = float(x) * points.inv_hs;
+                to[0] = (float(z) + offset[0]) * points.inv_hs;  // overwritten in a flat picture
+                to[points.n_dims - 2] = (float(y) + offset[1]) * points.inv_hs;
+                to[points.n_dims - 1] = (float(x) + offset[2]) * points.inv_hs;
                 corners[n] = ((z * points.shape.y + y) * points.shape.x + x) * points.channels;
                 positions[n] = (z * grid.y + y) * grid.x + x;
                 take_patch(points, points.pixels, corners[n], to + points.n_dims);

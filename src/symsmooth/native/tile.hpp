@@ -15,9 +15,9 @@ class Tile {
 public:
     Tile(const Points& points, const Tiles& tiles);
 
-    // Take every subsample-th position of a box, and the clusters near it.
-    void open(const Points& points, const index* box, index subsample, const Mixture& mixture,
-              const std::int32_t* ids, index n_ids);
+    // Take every subsample-th position of a tile, and the clusters near it.
+    void open(const Points& points, const Tiles& tiles, index number, index subsample,
+              const Mixture& mixture);
 
     // Fill log-densities of four points from r on: log2 of pi_i exp(-|p_j - mu_i|^2 / 2), but for the
     // part that all clusters have, -|p_j|^2 / 2.  Beyond the last cluster they are very low.
@@ -64,7 +64,7 @@ public:
     Buffer<index> positions;  // of the points in the grid
 
 private:
-    void load_points(const Points& points, const index* box, index subsample);
+    void load_points(const Points& points, const index* box, const float* offset, index subsample);
     void centre_points();
     void load_clusters(const Mixture& mixture, const std::int32_t* ids);
 };
