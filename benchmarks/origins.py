@@ -16,7 +16,7 @@ DATE = re.compile(r"\d{4}-\d\d(-\d\d)?\b")
 COMMIT = re.compile(r"\b[0-9a-f]{7,40}\b")
 YEAR = range(1990, 2100)
 PLANS = ("real", "train400", "train400-bm3d", "kodak24", "kodak24-bm3d")  # facts of a benchmark
-SCRIPTS = ("speed", "raw", "rician", "inverse", "series")  # facts of a script
+SCRIPTS = ("speed", "large", "front", "raw", "rician", "inverse", "series")  # facts of a script
 
 
 def missing(folder: Path = FOLDER) -> list[str]:
