@@ -12,6 +12,7 @@ import tifffile
 from typer.testing import CliRunner
 
 from symsmooth import cli
+from symsmooth.app import jobs
 from symsmooth.io import files, read_image, write_image
 from symsmooth.web import bridge, denoising, tasks
 from symsmooth.web.denoising import PART
@@ -98,7 +99,8 @@ def test_a_run_reads_its_file_once(
     info = tasks.inspect_file(path, tmp_path, LIMIT, reporter())["info"]
     (tmp_path / "run").mkdir()
     real = files.read_opened
-    monkeypatch.setattr(files, "read_opened", lambda f: read.append(f.path.name) or real(f))
+    for module in (files, jobs):
+        monkeypatch.setattr(module, "read_opened", lambda f: read.append(f.path.name) or real(f))
     view = {"view": tmp_path / VIEW, "frames": []}
     place = {"at": (), "visible": (0, 0, 90, 90), "info": info, **view}
     tasks.denoise(path, place, tmp_path / "run", asked(), 1, LIMIT, reporter())

@@ -13,7 +13,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from symsmooth import cli
-from symsmooth.io import read_image, write_image
+from symsmooth.io import read_image, video, write_image
 from symsmooth.web import tasks
 from symsmooth.web.denoising import PART
 from symsmooth.web.sessions import VIEW
@@ -63,7 +63,7 @@ def test_a_video_is_denoised_as_the_command_line_does(
 ) -> None:
     """Frame by frame; x264 itself gives the same bits twice only without the newest instructions."""
     plain = {"crf": "12", "x264-params": "asm=0"}
-    monkeypatch.setattr("symsmooth.io.video._encoder_options", lambda codec: plain)
+    monkeypatch.setitem(video._OPTIONS, "libx264", plain)
     codec = "libx264" if ending == ".mp4" else "mpeg4"
     path = make_clip(tmp_path / f"clip{ending}", codec, sound=ending == ".mp4")
     info = tasks.inspect_file(path, tmp_path, LIMIT, reporter())["info"]
