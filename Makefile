@@ -85,6 +85,7 @@ reproduce: $(VENV)/.installed-repro
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/rician.py --quiet
+	$(BIN)/python benchmarks/large.py
 
 # Times of today beside the last that were kept (pytest-benchmark); a third slower fails.  KEEP=name keeps them.
 bench-compare: $(VENV)/.installed-bench
