@@ -355,3 +355,13 @@ def test_ground_of_few_photons_above_a_pedestal_stays_where_it_is(read, gain) ->
     assert abs(np.median(found[ground]) - 100) < gain / 20  # a twentieth of a photon
     assert abs(found.mean() - clean.mean()) < gain / 20
     assert psnr(clean, found, gain) > psnr(clean, noisy.astype(float), gain) + 6
+
+
+def test_a_level_that_is_the_same_everywhere_is_said_once() -> None:
+    ends, pixels = np.array([[0.0, 255.0]]), np.linspace(0, 255, 64)
+    flat, rising = (
+        NoiseModel(Curve(ends, np.array([levels]), ends)).words(pixels).law
+        for levels in ([11.5, 11.501], [3.0, 11.5])
+    )
+    assert flat == ""
+    assert "in bright parts" in rising

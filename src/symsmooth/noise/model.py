@@ -375,7 +375,8 @@ class NoiseModel:
         else:
             dark, _, bright = levels.mean(axis=0)
             fields["levels"] = [float(dark), float(bright)]
-            law = f"{dark:.3g} in dark and {bright:.3g} in bright parts"
+            if f"{dark:.3g}" != f"{bright:.3g}":
+                law = f"{dark:.3g} in dark and {bright:.3g} in bright parts"
         if self.spectrum is not None:
             fields["coarse_share"] = self.coarse_share
         return Words(_WORDS[self.kind], level, law, fields)
