@@ -122,8 +122,8 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 )
 
 # Coarse noise of cameras and phones is known less well than white noise, and clusters that fit closely keep
-# some of it: few, wide and soft ones are better there, and a second pilot is worse (-.09 dB on phones).  Four
-# clusters a patch, three in colour: 6 and 4 take 3 % more time for .004 dB at most.
+# some of it: few, wide and soft ones are better there, and a second pilot is worse (-.09 dB on phones).
+# Four clusters a patch, three in colour: six and four take 3 % more time for .004 dB at most.
 _COARSE_PILOT_STAGE = replace(
     _FAST_PILOT, pixels_per_cluster=80, subsample=4, max_clusters=4, temperature=0.24
 )
