@@ -13,6 +13,8 @@ from symsmooth.noise import evidence
 from symsmooth.noise.evidence import node_weights, rank_of
 
 N_REGIONS = 256  # of a picture
+N_VIEWS = 12  # of a real pair
+MIN_VIEW = 128  # pixels a side
 NAMES = ("features", "energy", "rank", "wide", "local", "target", "floor", "colour", "kind")
 
 
@@ -80,25 +82,52 @@ def real_pairs() -> list[tuple[str, str, np.ndarray, np.ndarray]]:
 
 
 def may_be_learnt_from(collection: str, name: str) -> bool:
-    """Whether the fit may see a real pair: Canon, a quarter of the phone scenes, no microscope."""
+    """Whether the fit may see a real pair: by scenes, about half of each collection.
+
+    PolyU: the Canon and four scenes of the Nikon; SIDD: every other scene; FMD: every other picture.
+    """
     if collection == "polyu":
-        return name.startswith("Canon")
+        return name.startswith("Canon") or name.split("_")[1] in ("10", "11", "5-6", "6-3")
     if collection == "sidd":
-        return int("".join(ch for ch in name.split("_")[0] if ch.isdigit()) or 0) % 4 == 1
-    return False
+        return int(name.split("_")[0]) % 4 == 1
+    return int(Path(name).stem.rpartition("_")[2]) % 2 == 0
 
 
 def real() -> dict[str, np.ndarray]:
-    """Return examples of the real pairs."""
+    """Return examples of the real pairs; those that are learnt from in several views, and clean."""
     rng = np.random.default_rng(0)
     rows, kinds = [], []
     for collection, name, noisy, clean in real_pairs():
         one, two = noisy.astype(np.float32) / 255, clean.astype(np.float32) / 255
-        row = example(one, one - two, 1 / 255, rng)
-        if row is not None:
-            rows.append(row)
-            kinds.append(f"{collection}/{name}")
+        views = [(one, two)]
+        if may_be_learnt_from(collection, name):
+            views += [view(rng, one, two) for _ in range(N_VIEWS)]
+            if collection != "fmd":  # whose references are means of 50 frames, with noise of their own
+                views += [(two, two), (shown := view(rng, one, two)[1], shown)]
+        for noisy_view, clean_view in views:
+            row = example(noisy_view, noisy_view - clean_view, 1 / 255, rng)
+            if row is not None:
+                rows.append(row)
+                kinds.append(f"{collection}/{name}")
     return _stack(rows, kinds)
+
+
+def view(
+    rng: np.random.Generator, one: np.ndarray, two: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a part of a noisy picture and its reference, turned, half of the time made smaller."""
+    side = int(rng.integers(min(192, len(one)), min(one.shape[:2]) + 1))
+    y, x = (int(rng.integers(n - side + 1)) for n in one.shape[:2])
+    turns, mirrored = int(rng.integers(4)), rng.random() < 0.5
+    small = round(side * rng.uniform(0.5, 1.0)) if rng.random() < 0.5 else side
+    found = []
+    for picture in (one, two):
+        part = np.rot90(picture[y : y + side, x : x + side], turns)
+        part = part[:, ::-1] if mirrored else part
+        if small != side and small >= MIN_VIEW:
+            part = simulate.to8(simulate.resize(part, [small, small], Image.Resampling.BICUBIC))
+        found.append(np.ascontiguousarray(part))
+    return found[0], found[1]
 
 
 def _stack(rows: list[tuple], kinds: list[str]) -> dict[str, np.ndarray]:

@@ -47,13 +47,8 @@ def collect(
     }
     jobs = [
         (f"{collection}/{name}", _inner(noisy) / 255, _inner(clean) / 255, 1 / 255)
-        for collection, name, noisy, clean in dataset.real_pairs()
-        if dataset.may_be_learnt_from(collection, name)
-    ][::2]
-    jobs += [
-        (f"{collection}/{name}", _inner(noisy) / 255, _inner(clean) / 255, 1 / 255)
-        for collection, name, noisy, clean in dataset.real_pairs()
-        if collection == "fmd" and int(Path(name).stem.rpartition("_")[2]) % 2 == 0
+        for number, (collection, name, noisy, clean) in enumerate(dataset.real_pairs())
+        if dataset.may_be_learnt_from(collection, name) and (number % 2 or collection == "fmd")
     ]
     jobs += _camera_pictures()
     rows = []

@@ -35,8 +35,8 @@ GREY = {
     "white": 0.27,
     "photons": 0.17,
     "micro": 0.14,
-    "sky": 0.07,
-    "magnitude": 0.02,
+    "sky": 0.06,
+    "magnitude": 0.03,
     "coarse": 0.06,
     "grain": 0.04,
     "none": 0.19,
@@ -132,6 +132,25 @@ def smooth(rng: np.random.Generator, size: int, grey: bool) -> np.ndarray:
     colours = rng.uniform(0.3, 1.0, 1 if grey else 3)
     out = rng.uniform(0.1, 0.9) + rng.uniform(0.05, 1.2) * shape[..., None] * colours
     return np.clip(out, 0, 1).astype(np.float32)
+
+
+def phantom(rng: np.random.Generator, size: int) -> np.ndarray:
+    """Return a slice of a body: an oval of tissue with ovals in it, even or with a gradient, black around."""
+    big = 2 * size
+    image = Image.new("F", (big, big))
+    draw = ImageDraw.Draw(image)
+    outer = rng.uniform(0.55, 0.98, 2) * size
+    for number in range(int(rng.integers(3, 14))):
+        half = outer if number == 0 else outer * rng.uniform(0.04, 0.85, 2)
+        x, y = size + (outer - half) * rng.uniform(-0.6, 0.6, 2) * (number > 0)
+        box = (x - half[0], y - half[1], x + half[0], y + half[1])
+        draw.ellipse(box, fill=float(rng.uniform(0.15, 1.0)))
+    out = np.asarray(image).reshape(size, 2, size, 2).mean(axis=(1, 3))
+    out = ndi.gaussian_filter(out, rng.uniform(0.0, 1.2))
+    if rng.random() < 0.5:  # the coil sees what is near
+        yy, xx = np.mgrid[:size, :size] / size - 0.5
+        out = out * np.exp(yy * rng.normal(0, 0.6) + xx * rng.normal(0, 0.6))
+    return np.clip(out, 0, 1).astype(np.float32)[..., None]
 
 
 def dim_scene(picture: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -644,7 +663,7 @@ def draw(
     kind = kind or str(
         rng.choice(list(table), p=np.array(list(table.values())) / sum(table.values()))
     )
-    size = size or int(rng.choice([128, 192, 192, 256, 256, 384]))
+    size = size or int(rng.choice([64, 96, 128, 192, 192, 256, 256, 384]))
     pipe: Camera | Added
     if kind in ("camera", "phone"):
         pipe = Camera(rng, grey, kind == "phone")
@@ -661,7 +680,7 @@ def draw(
         pipe = Added(rng, kind, grey, hard)
         picture = _scene(rng, pool, pipe, size)
     (one, two), clean = pipe.shots(picture, rng)
-    if rng.random() < 0.06:
+    if rng.random() < (0.3 if kind == "magnitude" else 0.06):
         one, two, clean = _masked(rng, one, two, clean)
     return Draw(one, two, clean, kind, pipe.step)
 
@@ -676,9 +695,12 @@ def _scene(rng: np.random.Generator, pool: Pool, pipe: Added, size: int) -> np.n
         return np.concatenate(planes, -1)
     if kind == "micro" and rng.random() < 0.7:
         return cells(rng, size)
-    if rng.random() < 0.06:
+    if rng.random() < (0.5 if kind == "magnitude" else 0.03):
+        picture = phantom(rng, size)
+        picture = picture if grey else picture * rng.uniform(0.5, 1.0, 3).astype(np.float32)
+    elif rng.random() < 0.06:
         picture = smooth(rng, size, grey)
-    elif rng.random() < (0.2 if kind == "none" else 0.03):
+    elif rng.random() < (0.2 if kind == "none" else 0.05):
         picture = drawing(rng, size, grey)
     else:
         likely = kind == "none" or pipe.little or pipe.hard

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from dataset import may_be_learnt_from
 from torch import nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from symsmooth.noise import estimator, evidence
 
@@ -22,7 +23,8 @@ HEADS, FIRST, CONTEXT, SECOND, THIRD, FOURTH = 6, 72, 40, 48, 96, 64
 N_ENERGIES = 3 * evidence.N_RINGS
 IN_COLOUR = sum(number for _, number in evidence.PICTURE_FEATURES[:3])  # place of that feature
 BATCH = 24
-REAL_SHARE, HARD_SHARE = 0.06, 0.25  # of the batches: real pairs, pictures that fail most
+REAL_SHARE, HARD_SHARE = 0.1, 0.25  # of the batches: real pairs, pictures that fail most
+STEPS_AVERAGED = 1000  # weights are averaged over about so many: single ones swing between clean and noisy
 
 
 class Net(nn.Module):
@@ -238,6 +240,7 @@ def train(
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimiser, rate, total_steps=steps, pct_start=0.1
     )
+    averaged = AveragedModel(net, multi_avg_fn=get_ema_multi_avg_fn(1 - 1 / STEPS_AVERAGED))
     began, total, best = time.time(), 0.0, judges.ask(net) if start else float("inf")
     for step in range(steps):
         if step % 200 == 0:
@@ -255,15 +258,16 @@ def train(
         nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimiser.step()
         schedule.step()
+        averaged.update_parameters(net)
         total += loss.item()
         if step % 500 == 499 or step == steps - 1:
             print(f"step {step + 1}, {time.time() - began:.0f} s, loss {total / 500:.4f}, ", end="")
             print(f"{len(shards)} and {len(hard)} shards")
-            total, error = 0.0, judges.ask(net)
+            total, error = 0.0, judges.ask(averaged.module)
             if error < best:
                 best = error
                 print("   best", round(best, 4), flush=True)
-                state = net.state_dict().items()
+                state = averaged.module.state_dict().items()
                 np.savez(out, **{name: values.detach().numpy() for name, values in state})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.ndimage
 
 from .image import Float
 
@@ -46,6 +47,14 @@ def _double_along(image: Float, axis: int) -> Float:
 def _along(axis: int, start: int, stop: int | None, step: int = 1) -> tuple[slice, ...]:
     """Return an index that takes some of an axis, and all of those before it."""
     return (*[slice(None)] * axis, slice(start, stop, step))
+
+
+def blurred(image: Float, width: float, n_halved: int) -> Float:
+    """Return (y, x, channels) halved so many times, then blurred by ``width`` pixels of the full size."""
+    for _ in range(n_halved):
+        image = halve(image)
+    own = width / 2**n_halved
+    return np.asarray(scipy.ndimage.gaussian_filter(image, (own, own, 0.0), truncate=3.0))
 
 
 def replace_coarse(image: Float, coarse: Float, weight: float) -> Float:

@@ -199,7 +199,7 @@ _COLOUR_CLUSTERS = 0.7  # of those that a patch belongs to
 # A preview of colours: one cluster a patch, by luminance.  White noise of 8 and 25: -.13 and -.17 dB, PolyU
 # -.04, SIDD -.13, simulated cameras -.15 dB; with half the halo 0.72 of the time at 24 megapixels.
 _COLOUR_PREVIEW: Mapping[str, Any] = MappingProxyType(
-    {"by_luminance": True, "max_clusters": 1, "pixels_per_cluster": 160}
+    {"by_luminance": True, "max_clusters": 1, "pixels_per_cluster": 240}
 )
 
 # Squares of a series are followed (motion.py), so that what is alike is near: 1 and 0.75 take more time for

@@ -20,7 +20,7 @@ from ..core.parallel import Pool
 from .estimator import Estimate, estimate, load_weights
 from .evidence import CENTRES, NODES, OPPONENT, PER_RING, RADIUS, SIDE, Evidence, measure
 from .finding import Finding
-from .level import picture_sigma
+from .level import FINEST, picture_sigma
 from .levels import Constant, Curve, Level, Photons, PlaceCurve
 from .model import NoiseModel, White
 from .spectrum import coarse_shares
@@ -59,7 +59,7 @@ def find_model(pictures: Sequence[Picture]) -> NoiseModel:
         if n_channels == 1 or (n_channels == 3 and len(first.groups) == 1):
             return _fit(planes, valid, first)
         own = [_fit([p[..., c : c + 1] for p in planes], valid, first) for c in range(n_channels)]
-    return _side_by_side(own)
+    return _side_by_side(own, *_extremes(planes))
 
 
 def photon_law(pictures: Sequence[Picture]) -> NoiseModel:
@@ -338,8 +338,14 @@ def _finding(nodes: Nodes, spectrum: Array, coarse_channels: Array) -> Finding:
     return Finding(confidence(nodes), tuple(reasons), float(more))
 
 
-def _side_by_side(models: list[NoiseModel]) -> NoiseModel:
-    """Return the model of channels that each have noise of their own."""
+def _extremes(planes: Sequence[Float]) -> tuple[Array, Array]:
+    """Return the least and the largest pixel of each channel of planes (y, x, channels)."""
+    ends = np.array([(p.min(axis=(0, 1)), p.max(axis=(0, 1))) for p in planes], np.float64)
+    return ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
+
+
+def _side_by_side(models: list[NoiseModel], low: Array, high: Array) -> NoiseModel:
+    """Return the model of channels (pixels from ``low`` to ``high``) that each have noise of their own."""
     findings = [model.finding for model in models if model.finding is not None]
     finding = min(findings, key=lambda each: each.confidence) if findings else None
     spectra = [model.spectrum for model in models]
@@ -354,7 +360,10 @@ def _side_by_side(models: list[NoiseModel]) -> NoiseModel:
     if all(isinstance(level, Constant) for level in levels):
         values = np.array([level.typical for level in levels])
         return NoiseModel(Constant(values), None, spectrum, margin, finding=finding)
-    curves = [level if isinstance(level, Curve) else _flat_curve(level.typical) for level in levels]
+    curves = [
+        level if isinstance(level, Curve) else _flat_curve(level.typical, *ends)
+        for level, *ends in zip(levels, low, high, strict=True)
+    ]
     together = Curve(
         np.concatenate([c.brightness for c in curves]),
         np.concatenate([c.level for c in curves]),
@@ -363,11 +372,11 @@ def _side_by_side(models: list[NoiseModel]) -> NoiseModel:
     return NoiseModel(together, None, spectrum, margin, finding=finding)
 
 
-def _flat_curve(level: float) -> Curve:
-    ends = np.linspace(-1.0, 1.0, _POINTS) * 1e3 * max(level, 1e-12)
-    return Curve(
-        ends[np.newaxis], np.full((1, _POINTS), max(level, 1e-12)), np.array([[-np.inf, np.inf]])
-    )
+def _flat_curve(level: float, low: float, high: float) -> Curve:
+    """Return a constant level as a curve over pixels from ``low`` to ``high``; none is the finest level."""
+    own = max(level, FINEST)
+    x = np.linspace(low, high + own, _POINTS)[np.newaxis]
+    return Curve(x, np.full(x.shape, own), np.array([[-np.inf, np.inf]]))
 
 
 def _windows(

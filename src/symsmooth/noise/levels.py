@@ -17,14 +17,15 @@ from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
-import scipy.ndimage
 import scipy.special
 
 from ..core.image import Array, Float
+from ..core.multiscale import blurred, double
 
 _MANY_COUNTS = 1e4  # photons, from which on their law is nearly a Gaussian
 # Counts up to which the inverse of photon noise is a table; its expansion serves above.
 _TABLE_END = 400.0
+_FAR = 1e6  # times the span of a curve: beyond it the level stays as it is at its end
 _PLACE = 4.0  # pixels: deviation of the window in which the brightness of a place is measured
 _N_QUANTILES = 128  # of the noise around a clean pixel: a mean to a hundredth of its spread
 _SHARES = (np.arange(_N_QUANTILES) + 0.5) / _N_QUANTILES
@@ -234,7 +235,7 @@ class Curve:
     brightness : ndarray (channels, n), ascending
     level : ndarray (channels, n), positive
     span : ndarray (channels, 2)
-        The least and the largest pixel.
+        The least and the largest pixel, of what it was found from and of what it is bound to.
     """
 
     brightness: Array
@@ -261,8 +262,14 @@ class Curve:
         )
 
     def bind(self, noisy: Float) -> Curve:
-        """Return the level itself."""
-        return self
+        """Return the curve for (*spatial, channels): pixels may lie beyond those it was found from."""
+        around = tuple(range(noisy.ndim - 1))
+        low = np.minimum(self.span[:, 0], noisy.min(axis=around))
+        high = np.maximum(self.span[:, 1], noisy.max(axis=around))
+        bound = Curve(self.brightness, self.level, np.stack([low, high], axis=-1))
+        if (low == self.span[:, 0]).all():  # tables follow from the darkest pixel
+            bound.__dict__["_tables"] = self._tables
+        return bound
 
     def stabilise(self, noisy: Float) -> Float:
         """Bend pixels."""
@@ -303,12 +310,16 @@ def _bend(x: Array, s: Array, darkest: float) -> tuple[Array, Array, Array]:
     detector: photons, each of which adds v', and read noise, which is the least level there is, but no more
     than the pixels below black show.  So it is skewed where there is little light, whatever black is.
     """
-    reach = 6 * max(s[0], s[-1]) + float(np.ptp(x))
+    if -np.inf < darkest < x[0] - s[0]:
+        x = np.concatenate([np.linspace(darkest, x[0], len(x), endpoint=False), x])
+        s = np.concatenate([np.full(len(x) - len(s), s[0]), s])
+    reach = _FAR * (6 * max(s[0], s[-1]) + float(np.ptp(x)))
     x = np.concatenate([[x[0] - reach], x, [x[-1] + reach]])
     s = np.concatenate([s[:1], s, s[-1:]])
     growth = np.maximum(np.gradient(s**2, x), 0.0)
     slope = 1 / np.sqrt(s**2 + 0.375 * growth**2)
     bent = np.concatenate([[0.0], np.cumsum(np.diff(x) * (slope[1:] + slope[:-1]) / 2)])
+    bent -= bent[1]  # small numbers where pixels are: float32 holds them
     each = np.maximum(growth, 1e-3 * s)  # a million photons are as good as Gaussian
     black = x - (s**2 - s.min() ** 2) / each
     read = np.minimum(s.min(), np.maximum(black - darkest, 0.0) / _BELOW_BLACK)
@@ -371,11 +382,13 @@ class PlaceCurve:
 
     def bind(self, noisy: Float) -> PlaceCurve:
         """Return the curve with its level at each pixel of (*spatial, channels)."""
-        brightness = noisy.mean(axis=-1)
-        window = (0.0,) * (brightness.ndim - 2) + (_PLACE, _PLACE)
-        smooth = scipy.ndimage.gaussian_filter(brightness, window, truncate=3.0)
-        at = np.interp(smooth, self.brightness, self.level).astype(np.float32)
-        return replace(self, bound=at[..., np.newaxis])
+        mean = np.full((noisy.shape[-1], 1), 1 / noisy.shape[-1], np.float32)
+        bound = np.empty((*noisy.shape[:-1], 1), np.float32)
+        for index in np.ndindex(noisy.shape[:-3]):
+            smooth = blurred(noisy[index] @ mean, _PLACE, 1)
+            at = np.interp(smooth, self.brightness, self.level).astype(np.float32)
+            bound[index] = double(at, noisy.shape[-3:-1])
+        return replace(self, bound=bound)
 
     def stabilise(self, noisy: Float) -> Float:
         """Divide by the level."""

@@ -282,8 +282,8 @@ class NoiseModel:
 
     def bind(self, noisy: Float) -> Self:
         """Return the model for one picture, (*spatial, channels), which ``restore`` is not shown."""
-        place = isinstance(self.level, PlaceCurve)
-        return replace(self, level=self.level.bind(noisy)) if place else self
+        level = self.level.bind(noisy)
+        return self if level is self.level else replace(self, level=level)
 
     def whiten(self, noisy: Float) -> Float:
         """Divide by the level, then by the root of the spectrum, channel by channel."""
