@@ -102,7 +102,9 @@ def real() -> dict[str, np.ndarray]:
         views = [(one, two)]
         if may_be_learnt_from(collection, name):
             views += [view(rng, one, two) for _ in range(N_VIEWS)]
-            if collection != "fmd":  # whose references are means of 50 frames, with noise of their own
+            if (
+                collection != "fmd"
+            ):  # whose references are means of 50 frames, with noise of their own
                 views += [(two, two), (shown := view(rng, one, two)[1], shown)]
         for noisy_view, clean_view in views:
             row = example(noisy_view, noisy_view - clean_view, 1 / 255, rng)

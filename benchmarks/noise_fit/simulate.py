@@ -135,7 +135,7 @@ def smooth(rng: np.random.Generator, size: int, grey: bool) -> np.ndarray:
 
 
 def phantom(rng: np.random.Generator, size: int) -> np.ndarray:
-    """Return a slice of a body: an oval of tissue with ovals in it, even or with a gradient, black around."""
+    """Return a slice of a body: ovals of tissue in an oval, even or with a gradient, black around."""
     big = 2 * size
     image = Image.new("F", (big, big))
     draw = ImageDraw.Draw(image)

@@ -24,7 +24,9 @@ N_ENERGIES = 3 * evidence.N_RINGS
 IN_COLOUR = sum(number for _, number in evidence.PICTURE_FEATURES[:3])  # place of that feature
 BATCH = 24
 REAL_SHARE, HARD_SHARE = 0.1, 0.25  # of the batches: real pairs, pictures that fail most
-STEPS_AVERAGED = 1000  # weights are averaged over about so many: single ones swing between clean and noisy
+STEPS_AVERAGED = (
+    1000  # weights are averaged over about so many: single ones swing between clean and noisy
+)
 
 
 class Net(nn.Module):

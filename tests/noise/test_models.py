@@ -395,6 +395,8 @@ def test_a_curve_goes_on_beyond_the_pixels_it_was_found_from() -> None:
     bound = model.bind(pixels)
     back = bound.restore(bound.whiten(pixels))
     far = (pixels < -10) | (pixels > 30)
-    assert np.abs(back - pixels)[far].max() < 1.0  # what unbiased bending moves, of noise of 1 to 3.3
+    assert (
+        np.abs(back - pixels)[far].max() < 1.0
+    )  # what unbiased bending moves, of noise of 1 to 3.3
     assert back.min() >= -50.0
     assert back.max() <= 500.0
