@@ -10,8 +10,7 @@ from pathlib import Path
 from .. import __version__
 from ..core.blend import blend
 from ..io import ImageFile
-from ..io.files import check_writable, copy_file, write_checked
-from ..io.formats import format_of
+from ..io.formats import check_writable, copy_file, format_of, write_checked
 from .errors import UsageError
 from .jobs import open_file
 

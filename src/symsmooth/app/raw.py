@@ -13,8 +13,7 @@ from .. import __version__
 from ..core.parallel import Progress, part_of
 from ..io import FileError, ImageFile
 from ..io.base import OpenFile
-from ..io.files import check_writable, read_opened, write_checked
-from ..io.formats import FORMATS, format_of, module_of
+from ..io.formats import FORMATS, check_writable, format_of, module_of, read_opened, write_checked
 from ..io.images import RawInfo
 from ..io.stacks import cut
 from ..methods import DEFAULT

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TypeVar, overload
 
 from ..core.parallel import Progress, default_workers, stop_when
-from ..io.formats import FORMATS, open_file
+from ..io.formats import FORMATS, format_of, open_file
 from .compare import CompareJob, Page, compare
 from .errors import UsageError
-from .job import DenoiseJob
+from .job import BoxOptions, DenoiseJob
 from .jobs import Outcome, denoise_file
-from .large import BoxOptions, denoise_boxes, large_source
+from .large import denoise_boxes, large_source
 from .raw import denoise_raw_file
 from .series import SeriesJob, denoise_series
 from .video import denoise_video
@@ -98,7 +98,11 @@ def _denoise(job: FileJob, progress: Progress | None) -> Outcome:
             return denoise_raw_file(file, job.target, job.how, progress)
         large = None  # a series is not cut into boxes, which would part what moves
         if job.how.third != "time":
-            large = large_source(file, job.target, job.boxes.scheduler)
+            in_pieces = all(
+                FORMATS[each].in_pieces for each in (format_of(job.target), file.format)
+            )
+            if in_pieces or job.boxes.scheduler:
+                large = large_source(file, job.target, job.boxes.scheduler)
         elif job.boxes.scheduler:
             raise UsageError(
                 "a cluster takes pictures and volumes, no series; leave one of the two out",

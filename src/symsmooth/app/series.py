@@ -12,16 +12,15 @@ import numpy as np
 
 from ..core.parallel import Progress
 from ..io import FileError, ImageFile, check_writable
-from ..io.files import write_checked
-from ..io.formats import open_file
+from ..io.formats import open_file, write_checked
+from ..io.images import working_dtype
 from ..io.stacks import cut
 from .batch import expand, natural_order, plan_outputs
-from .dtypes import dtype_warnings, rounding_warning, working_dtype, written, written_like
 from .errors import UsageError
 from .frames import FrameRun
 from .job import DenoiseJob
 from .job_warnings import JobWarning
-from .jobs import Outcome, no_progress, read_file
+from .jobs import Outcome, dtype_warnings, no_progress, read_file, rounding_warning
 from .noise_report import value_range
 from .raw import is_raw
 from .stack import check_frame, check_series, frames_around, frames_looked_at
@@ -127,12 +126,12 @@ def denoise_series(job: SeriesJob, progress: Progress | None) -> Outcome:
         target = job.targets.get(path)
         if target is not None:
             lost = lost or dtype_warnings(image, how.dtype, after)
-            write_checked(target, [written(image, how.dtype, after)], how.note(run.words))
+            write_checked(target, [image.written(how.dtype, after)], how.note(run.words))
         done = _CHECKED + (1 - _CHECKED) * run.n_done / n_frames
         report(done, f"frame {run.n_done} of {n_frames}")
     targets = list(job.targets.values())
     if targets and run.words is not None:
-        dtype = written_like(first, how.dtype).pixels.dtype
+        dtype = first.written_like(how.dtype).pixels.dtype
         lost += rounding_warning(first.pixels, first.n_channels, dtype, run.removed, targets[0])
     whole, stack = _joined(first, n_frames)
     one = len(targets) == 1
@@ -167,7 +166,7 @@ def _prepare(job: SeriesJob, report: Progress) -> tuple[ImageFile, FrameRun]:
         target = job.targets.get(path)
         if target is not None:
             target.parent.mkdir(parents=True, exist_ok=True)
-            check_writable(target, written_like(image, how.dtype))
+            check_writable(target, image.written_like(how.dtype))
         if number in looked_at:
             frames.append(image.pixels)
     assert first is not None

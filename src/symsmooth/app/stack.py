@@ -305,8 +305,8 @@ def denoise_stack(
         progress(0.0, "noise")
     work = np.dtype(image.pixels.dtype if dtype is None else dtype).newbyteorder("=")
     middle, axis = pieces.load(pieces.middle), stack.channel_axis
-    opened = None
-    if len(stack) == 1 and work == image.pixels.dtype:
+    opened, count = None, len(stack.pieces)
+    if count == 1 and work == image.pixels.dtype:
         opened = _open_once(job, middle, stack)
     if noise is not None:
         estimator = pieces.estimator(job, opened=opened)
@@ -319,7 +319,6 @@ def denoise_stack(
     result = np.empty(image.pixels.shape, work)
     std = np.zeros(image.pixels.shape, np.float32) if with_std else None
     learned: Mapping[str, object] = {}
-    count = len(stack.pieces)
     for number, index in enumerate(stack.pieces):
         result[index] = image.pixels[index]
         before, after = pieces.load(index).astype(work, copy=False), pieces.colours(result[index])

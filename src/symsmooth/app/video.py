@@ -12,8 +12,7 @@ import numpy as np
 from ..core.parallel import Progress
 from ..io import FileError, atomic_write
 from ..io.base import OpenFile, naming_errors, one_line
-from ..io.files import check_writable, write_checked
-from ..io.formats import module_of
+from ..io.formats import check_writable, module_of, write_checked
 from ..io.images import Details, ImageFile
 from ..io.stacks import cut
 from .errors import UsageError

@@ -83,7 +83,7 @@ def complete_method(incomplete: str) -> list[str]:
 
 def complete_dtype(incomplete: str) -> list[str]:
     """Return the dtypes that begin so."""
-    from ..app.dtypes import DTYPES
+    from ..io.images import DTYPES
 
     return [name for name in DTYPES if name.startswith(incomplete)]
 

@@ -28,8 +28,7 @@ from .base import (
     suppress_warnings,
 )
 from .boxes import Box, check_box
-from .files import write_checked
-from .formats import FORMATS, format_of, module_of, open_file
+from .formats import FORMATS, format_of, module_of, open_file, write_checked
 from .images import Array, Details, ImageFile, channels_of
 from .workplace import Workplace, box_key
 
