@@ -100,5 +100,4 @@ def _check_alike(job: BlendJob, noisy: Sequence[ImageFile], denoised: Sequence[I
 
 
 def _size(image: ImageFile) -> str:
-    size = "x".join(str(n) for n in reversed(image.spatial))
-    return f"{size} with {image.n_channels} channels" if image.n_channels > 1 else size
+    return f"{image.size} with {image.n_channels} channels" if image.n_channels > 1 else image.size

@@ -38,9 +38,7 @@ class DenoiseJob:
     lossless: bool = False  # of a video
     was_looked_at: bool = False  # a model of noise in the options was found in this very file
     # Told which noise is removed, None if none is, as soon as that is known.
-    on_noise: Callable[[Noise | None], object] | None = field(
-        default=None, compare=False, repr=False
-    )
+    on_noise: Callable[[Noise | None], object] = field(default=id, compare=False, repr=False)
 
     def __post_init__(self) -> None:
 

@@ -344,7 +344,6 @@ def read_file(file: OpenFile, channel_axis: ChannelAxis) -> list[ImageFile]:
 
 def describe_size(image: ImageFile, stack: Stack) -> str:
     """Return width x height (x depth), dtype, channels, and how it is cut, in words."""
-    size = "x".join(str(n) for n in reversed(image.spatial))
     channels = f" {image.n_channels} channels" if image.channel_axis is not None else ""
     if image.details.painted is not None:
         channels = ", grey in false colours"
@@ -361,7 +360,7 @@ def describe_size(image: ImageFile, stack: Stack) -> str:
             else f", {kind}"
         )
     dtype = "1 bit" if image.is_bilevel else image.pixels.dtype
-    return f"{size} {dtype}{channels}{cut}"
+    return f"{image.size} {dtype}{channels}{cut}"
 
 
 def middle_slice(image: ImageFile, stack: Stack) -> Any:

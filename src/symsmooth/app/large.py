@@ -123,8 +123,7 @@ def denoise_boxes(
     with connected(how.scheduler) as client:
         plan = _plan(source, target, like, stack, job, bool(how.scheduler))
         found, warnings = _describe_noise(plan, job, target)
-        if job.on_noise is not None:
-            job.on_noise(plan.stats.noise)
+        job.on_noise(plan.stats.noise)
         warnings += dtype_warnings(image, job.dtype, plan.stats.sample.original)
         words = "" if found is None else f", {found.words}"
         with create_target(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar, overload
 
-from ..core.parallel import Progress, default_workers, stop_when
+from ..core.parallel import Progress, ahead, default_workers, stop_when
 from ..io.formats import FORMATS, format_of, open_file
 from .compare import CompareJob, Page, compare
 from .errors import UsageError
@@ -149,31 +148,19 @@ def in_order(
 
     Ctrl-C sets ``stop``, which the work is expected to check.
     """
-    if jobs == 1 or len(sources) < 2:
-        for source in sources:
-            yield source, _outcome(work_on, source)
-        return
-    waiting: deque[tuple[Path, Future[Result | Exception]]] = deque()
-    with ThreadPoolExecutor(jobs) as pool:
+
+    def outcome(source: Path) -> Result | Exception:
         try:
-            for source in sources:
-                waiting.append((source, pool.submit(_outcome, work_on, source)))
-                if len(waiting) > jobs:
-                    first, future = waiting.popleft()
-                    yield first, future.result()
-            while waiting:
-                first, future = waiting.popleft()
-                yield first, future.result()
+            return work_on(source)
+        except Exception as error:
+            return error
+
+    if jobs == 1 or len(sources) < 2:
+        yield from ((source, outcome(source)) for source in sources)
+        return
+    with ThreadPoolExecutor(jobs) as threads:
+        try:
+            yield from ahead(threads, outcome, sources, jobs)
         except BaseException:
             stop.set()
-            for _, future in waiting:
-                future.cancel()
             raise
-
-
-def _outcome(work_on: Callable[[Path], Result], source: Path) -> Result | Exception:
-    """Return a result, or the exception that came instead."""
-    try:
-        return work_on(source)
-    except Exception as error:
-        return error

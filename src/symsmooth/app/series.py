@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -110,19 +109,10 @@ def denoise_series(job: SeriesJob, progress: Progress | None) -> Outcome:
     report = progress or no_progress
     first, run = _prepare(job, report)
     n_frames, how = len(job.sources), job.how
-    if how.on_noise is not None:
-        how.on_noise(run.noise)
-    waiting: deque[ImageFile] = deque()
-
-    def read() -> Iterator[Any]:
-        for path in job.sources:
-            image = _read_frame(path, how)
-            waiting.append(image)
-            yield image.pixels.astype(working_dtype(image.pixels.dtype, how.dtype), copy=False)
-
     lost: list[JobWarning] = []
-    for path, (_, after) in zip(job.sources, run.pairs(read()), strict=True):
-        image = waiting.popleft()
+    work = working_dtype(first.pixels.dtype, how.dtype)
+    frames = ((path, _read_frame(path, how)) for path in job.sources)
+    for (path, image), after in run.pairs(frames, lambda f: f[1].pixels.astype(work, copy=False)):
         target = job.targets.get(path)
         if target is not None:
             lost = lost or dtype_warnings(image, how.dtype, after)
@@ -215,9 +205,8 @@ def _check_alike(first: ImageFile, image: ImageFile, path: Path) -> None:
 
 
 def _kind(image: ImageFile) -> str:
-    size = "x".join(str(n) for n in reversed(image.spatial))
     channels = f" in {image.n_channels} channels" if image.channel_axis is not None else ""
-    return f"{size} {image.pixels.dtype}{channels}"
+    return f"{image.size} {image.pixels.dtype}{channels}"
 
 
 def _joined(first: ImageFile, n_frames: int) -> tuple[ImageFile, Any]:

@@ -312,8 +312,6 @@ def denoise_stack(
         estimator = pieces.estimator(job, opened=opened)
     else:
         noise, estimator = _found_noise(job, pieces, opened=opened)
-    if job.on_noise is not None:
-        job.on_noise(noise)
     span = value_range(image.pixels if isinstance(image.pixels, np.ndarray) else middle)
     run = StackRun(job, estimator, noise, middle, pieces.channel_axis_of_frames, span)
     result = np.empty(image.pixels.shape, work)
@@ -373,6 +371,7 @@ class StackRun:
         channel_axis: int | None,
         span: float,
     ) -> None:
+        job.on_noise(noise)
         self._job, self._estimator, self._axis, self._span = job, estimator, channel_axis, span
         self.noise = noise
         self.words = None if noise is None else describe_noise(job, noise, sample, span)

@@ -446,10 +446,8 @@ def _check_holds(format: Format, image: ImageFile) -> None:
         place = ".png, .tif or .npy" if format.flat and dtype == "uint16" else ".tif or .npy"
         raise FileError(f"{name} holds {format.kinds}, got {dtype} {kind}; write to {place}")
     if spatial and max(spatial) > format.longest:
-        size = "x".join(str(n) for n in reversed(spatial))
-        raise FileError(
-            f"{name} holds at most {format.longest} pixels a side, got {size}; write to .png or .tif"
-        )
+        longest = f"{format.longest} pixels a side"
+        raise FileError(f"{name} holds at most {longest}, got {image.size}; write to .png or .tif")
 
 
 def write_image(

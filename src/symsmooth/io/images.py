@@ -161,6 +161,11 @@ class ImageFile:
         shape = self.channels_last.shape
         return shape if self.channel_axis is None else shape[:-1]
 
+    @property
+    def size(self) -> str:
+        """Width x height (x depth) in words."""
+        return "x".join(str(n) for n in reversed(self.spatial))
+
     def with_channels(self, axis: int | None) -> ImageFile:
         """Return the same pixels with another axis, or none, called that of the channels."""
         ndim = self.pixels.ndim

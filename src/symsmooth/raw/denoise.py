@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.image import Array, Float, Picture, open_image
-from ..core.options import check_share, check_strength, make_rng
+from ..core.options import check_one_of, check_share, check_strength, make_rng
 from ..core.parallel import Pool, Progress
 from ..core.signatures import described_like, parameters_of
 from ..gsfw.observation import Observation
@@ -74,7 +74,7 @@ def fit_denoise_raw(
     """
     check_strength(strength)
     check_share("grain", grain)
-    _check_quality(quality)
+    check_one_of("quality", quality, tuple(PRESETS))
     exposure = _expose(mosaic, pattern, black, white, mask)
     generator = make_rng(rng)
     found = exposure.estimate() if noise is None else exposure.of_light(_for_colours(noise))
@@ -307,8 +307,3 @@ def _for_colours(noise: NoiseModel) -> Photons:
     if len(law.gain) != 3:
         raise ValueError(f"noise must have one channel or three, got {len(law.gain)}")
     return law
-
-
-def _check_quality(quality: str) -> None:
-    if quality not in PRESETS:
-        raise ValueError(f"quality must be one of {', '.join(PRESETS)}, got {quality!r}")
