@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..app.errors import UsageError
+from ..app.noise_report import NOISE_KINDS
+from ..web.catalogue import QUALITIES
 from .commands import TYPER_ERROR
 
 if TYPE_CHECKING:
@@ -208,12 +210,12 @@ def _of_default(metavar: str, about: str) -> Any:
 
 Quality = Annotated[
     str | None,
-    _of_default("preview|fast|balanced|best", "How much time to spend; default balanced."),
+    _of_default("|".join(QUALITIES), "How much time to spend; default balanced."),
 ]
 NoiseKind = Annotated[
     str | None,
     _of_default(
-        "auto|gaussian|poisson-gaussian|correlated|rician|FILE.json",
+        "|".join([*(kind.name for kind in NOISE_KINDS), "FILE.json"]),
         "What kind of noise, or a model of `symsmooth noise --save`.",
     ),
 ]

@@ -272,8 +272,9 @@ def _remove_noise(
     pool: Pool,
 ) -> Float:
     """Remove noise of variance 1 from a mosaic without holes."""
-    pilot: Quality = "preview" if quality in ("preview", "fast") else "fast"
-    second = _wants_second_opinion(exposure, quality)
+    thorough = len(PRESETS[quality].pilots) > 1  # "balanced" and what takes longer
+    pilot: Quality = "fast" if thorough else "preview"
+    second = thorough and _can_have_second_opinion(exposure)
     with pool.part(_COLOUR_TIME, "colour"):
         colour = find_colour(stabilised, exposure.tile, strength, pilot, rng, pool)
     grey = (stabilised - colour)[..., np.newaxis]
@@ -288,10 +289,10 @@ def _remove_noise(
     return denoised
 
 
-def _wants_second_opinion(exposure: _Exposure, quality: Quality) -> bool:
-    """Whether a whole Bayer mosaic is to be denoised well, and is large enough to hold patches."""
+def _can_have_second_opinion(exposure: _Exposure) -> bool:
+    """Whether it is a whole Bayer mosaic, large enough to hold patches."""
     bayer = exposure.tile.shape == (2, 2) and exposure.picture.mask is None
-    return bayer and quality in ("balanced", "best") and min(exposure.light.shape) >= _SMALLEST
+    return bayer and min(exposure.light.shape) >= _SMALLEST
 
 
 def _for_colours(noise: NoiseModel) -> Photons:
