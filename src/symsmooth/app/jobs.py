@@ -29,33 +29,16 @@ _READING, _WRITING = 0.01, 0.98  # fractions at which things begin, for the prog
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was done to one file, or to one series of files.
-
-    Attributes
-    ----------
-    source, target : Path
-    image : ImageFile
-        As it was read; the first one that has noise.
-    stack : Stack
-        How it was cut.
-    job : DenoiseJob
-    found : Denoised
-        Without its pixels: the noise, what the method chose, what is doubtful.
-    n_images : int
-        In the file.
-    note : JobWarning or None
-        What else could be done.
-    seconds : float
-    """
+    """What was done to one file, or to one series of files."""
 
     source: Path
     target: Path
-    image: ImageFile
-    stack: Stack
+    image: ImageFile  # as it was read; the first one that has noise
+    stack: Stack  # how it was cut
     job: DenoiseJob
-    found: Denoised
-    n_images: int = 1
-    note: JobWarning | None = None
+    found: Denoised  # without its pixels: the noise, what the method chose, what is doubtful
+    n_images: int = 1  # in the file
+    note: JobWarning | None = None  # what else could be done
     seconds: float = 0.0
 
     @property

@@ -136,7 +136,7 @@ def denoise_boxes(
                 if client is None:
                     _run_here(plan, result, todo, callback)
                 else:
-                    client.run(plan, result, todo, callback)
+                    _run_on_cluster(client, plan, result, todo, callback)
                 report(_FINISHING, "finishing")
                 result.finish(f"symsmooth {__version__}: {job.method.name}{words}, in boxes")
     report(1.0, "done")
@@ -261,44 +261,38 @@ def _run_here(plan: BoxPlan, target: Target, todo: list[Index], progress: Progre
                 del kept[other]
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """A cluster that answers and has workers."""
+def _run_on_cluster(
+    client: Any, plan: BoxPlan, target: Target, todo: list[Index], progress: Progress | None
+) -> None:
+    """Do the boxes.  What a lost worker had is done again, by another, with the same bits.
 
-    client: Any
+    BoxPlan and target are the result of a task, which can be done again too.  They travel as bytes:
+    workers open the files, the scheduler need not see them.
+    """
+    from distributed import as_completed
 
-    def run(
-        self, plan: BoxPlan, target: Target, todo: list[Index], progress: Progress | None
-    ) -> None:
-        """Do the boxes.  What a lost worker had is done again, by another, with the same bits.
-
-        BoxPlan and target are the result of a task, which can be done again too.  They travel as bytes:
-        workers open the files, the scheduler need not see them.
-        """
-        from distributed import as_completed
-
-        shared = self.client.submit(pickle.loads, pickle.dumps((plan, target)), pure=False)
-        outers: dict[Index, Any] = {}
-        writes = []
-        for number, index in enumerate(todo):
-            around = plan.grid.neighbours(index)
-            own = {"pure": False, "priority": -number}
-            for other in around:
-                if other not in outers:
-                    outers[other] = self.client.submit(_outer, shared, other, **own)
-            parts = [outers[other] for other in around]
-            writes.append(self.client.submit(_write, shared, index, parts, **own))
-        outers.clear()
-        parts = []  # the cluster forgets an outer box once all that need it are written
-        finished = as_completed(writes, loop=self.client.loop)
-        try:
-            for done, future in enumerate(finished, start=1):
-                future.result()
-                if progress is not None:
-                    progress(done / len(writes), "boxes")
-        except BaseException:
-            self.client.cancel(writes)
-            raise
+    shared = client.submit(pickle.loads, pickle.dumps((plan, target)), pure=False)
+    outers: dict[Index, Any] = {}
+    writes = []
+    for number, index in enumerate(todo):
+        around = plan.grid.neighbours(index)
+        own = {"pure": False, "priority": -number}
+        for other in around:
+            if other not in outers:
+                outers[other] = client.submit(_outer, shared, other, **own)
+        parts = [outers[other] for other in around]
+        writes.append(client.submit(_write, shared, index, parts, **own))
+    outers.clear()
+    parts = []  # the cluster forgets an outer box once all that need it are written
+    finished = as_completed(writes, loop=client.loop)
+    try:
+        for done, future in enumerate(finished, start=1):
+            future.result()
+            if progress is not None:
+                progress(done / len(writes), "boxes")
+    except BaseException:
+        client.cancel(writes)
+        raise
 
 
 def _outer(shared: tuple[BoxPlan, Target], index: Index) -> Any:
@@ -311,8 +305,8 @@ def _write(shared: tuple[BoxPlan, Target], index: Index, parts: list[Any]) -> No
 
 
 @contextmanager
-def connected(address: str) -> Iterator[Cluster | None]:
-    """Give a cluster that is ready, None without an address; say what is wrong with it in a line."""
+def connected(address: str) -> Iterator[Any]:
+    """Give the client of a cluster that is ready, None without an address; say in a line what is wrong."""
     if not address:
         yield None
         return
@@ -338,4 +332,4 @@ def connected(address: str) -> Iterator[Cluster | None]:
             raise UsageError(
                 f"the cluster at {address} has no worker; start some with `dask worker {address}`"
             ) from error
-        yield Cluster(client)
+        yield client

@@ -53,18 +53,9 @@ def run(job: CompareJob, progress: Progress | None = None) -> Page: ...
 def run(
     job: FileJob | SeriesJob | BatchJob | CompareJob, progress: Progress | None = None
 ) -> Outcome | Page | Results:
-    """Do a job.
+    """Do a job; an exception that ``progress`` raises ends it.
 
-    Parameters
-    ----------
-    job : FileJob, SeriesJob, BatchJob or CompareJob
-    progress : callable or None
-        Told how far it is; an exception that it raises ends the work.
-
-    Returns
-    -------
-    Outcome, Page, or for a batch an iterator
-        Of a batch: each source in order, with its outcome or the exception that came instead.
+    A batch yields each source in order, with its outcome or the exception that came instead.
     """
     if isinstance(job, BatchJob):
         return _all(job, progress)

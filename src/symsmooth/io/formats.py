@@ -199,13 +199,7 @@ def endings() -> list[str]:
 
 
 def open_file(path: str | os.PathLike[str]) -> OpenFile:
-    """Open a file to be read, and see by its content, not by its name, which format it has.
-
-    Raises
-    ------
-    FileError
-        If it is missing or of no known format.
-    """
+    """Open a file to be read, and see by its content, not by its name, which format it has."""
     file = Path(path)
     with naming_errors(file):
         return _open(file)

@@ -250,13 +250,7 @@ def rounded(pixels: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def find_ramp(numbers: Array, colours: Array) -> Ramp | None:
-    """Return the palette of a picture if it is a ramp, as far as the picture uses it, else None.
-
-    Parameters
-    ----------
-    numbers : integer ndarray
-        The pixels.
-    colours : uint8 ndarray (n, 3)
+    """Return the palette (n, 3) of a picture if it is a ramp, as far as the picture uses it, else None.
 
     Examples
     --------

@@ -77,7 +77,8 @@ def fit_denoise_raw(
     check_one_of("quality", quality, tuple(PRESETS))
     exposure = _expose(mosaic, pattern, black, white, mask)
     generator = make_rng(rng)
-    found = exposure.estimate() if noise is None else exposure.of_light(_for_colours(noise))
+    given = None if noise is None else _for_colours(noise)
+    found = exposure.estimate() if given is None else in_other_units(given, 1.0 / exposure.unit)
     stabilised = stabilise(exposure.light, exposure.tile, found)
     defects = find_defects(stabilised, exposure.tile)
     missing = exposure.picture.mask
@@ -90,7 +91,7 @@ def fit_denoise_raw(
     if grain > 0.0:
         light += np.float32(grain) * np.where(holes, np.float32(0), exposure.light - light)
     image = exposure.restore(light, defects)
-    law = exposure.of_mosaic(found) if noise is None else _for_colours(noise)
+    law = given or in_other_units(found, exposure.unit)
     return RawResult(image, NoiseModel(law), int(defects.sum()), int(exposure.highlights.sum()))
 
 
@@ -168,7 +169,7 @@ def estimate_raw_noise(
     True
     """
     exposure = _expose(mosaic, pattern, black, white, mask)
-    return NoiseModel(exposure.of_mosaic(exposure.estimate()))
+    return NoiseModel(in_other_units(exposure.estimate(), exposure.unit))
 
 
 @dataclass(frozen=True)
@@ -186,14 +187,6 @@ class _Exposure:
         """Return the noise of the light."""
         excluded = self.clipped if self.picture.mask is None else self.clipped | self.picture.mask
         return fit_sensor_noise(self.light, self.tile, excluded)
-
-    def of_light(self, noise: Photons) -> Photons:
-        """Return a law that is in the units of the mosaic for its light."""
-        return in_other_units(noise, 1.0 / self.unit)
-
-    def of_mosaic(self, noise: Photons) -> Photons:
-        """Return a law of the light in the units of the mosaic."""
-        return in_other_units(noise, self.unit)
 
     def restore(self, light: Float, defects: Array) -> Array:
         """Return denoised light as a mosaic of the dtype that came; what clips stays as it is."""

@@ -44,13 +44,8 @@ _TEXTURE = 1.5  # a variance above the line is doubted so much more than one bel
 def fit_sensor_noise(light: Float, pattern: Array, excluded: Array | None = None) -> Photons:
     """Estimate gain and read noise of red, green and blue from a mosaic less its black.
 
-    Parameters
-    ----------
-    light : ndarray (y, x)
-        A mosaic less its black, in units of its spread; of a large one sixteen windows are looked at.
-    pattern : ndarray
-    excluded : ndarray of bool (y, x) or None
-        Pixels that say nothing: missing, clipped.
+    Light is in units of its spread; of a large mosaic sixteen windows are looked at.  Pixels that are
+    ``excluded`` say nothing: missing, clipped.
     """
     light = _windows(light, pattern)
     excluded = None if excluded is None else _windows(excluded, pattern)
@@ -163,12 +158,7 @@ def _fit_colours(
 def profile_noise(profile: ArrayLike, span: float) -> Photons:
     """Return what the NoiseProfile of a DNG says, for pixels that lie ``span`` between black and white.
 
-    Parameters
-    ----------
-    profile : array_like
-        Pairs (S, O) with variance S x + O of a pixel x between 0 and 1: one pair, or one for each colour.
-    span : float
-        White less black.
+    It has pairs (S, O) with variance S x + O of a pixel x between 0 and 1: one, or one for each colour.
     """
     pairs = np.asarray(profile, np.float64).reshape(-1, 2)
     pairs = np.repeat(pairs, 3, axis=0) if len(pairs) == 1 else pairs
