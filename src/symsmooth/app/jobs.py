@@ -161,8 +161,9 @@ def denoise_file(
     made, found = [], []
     for number, each in enumerate(pieces):
         start = _READING + number * share
-        done = Denoised(each.image.pixels)  # one bit a pixel has no noise
-        if not bilevel[number]:
+        if bilevel[number]:  # no noise
+            done = Denoised(each.image.pixels)
+        else:
             done = _denoise_image(job, each, part_of(progress, start, start + share))
         made.append(painted(_only_frame(each.image.written(job.dtype, done.pixels))))
         found.append(replace(done, pixels=None))
