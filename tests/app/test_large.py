@@ -18,7 +18,7 @@ import pytest
 import tifffile
 
 import symsmooth
-from symsmooth.app import cluster, large
+from symsmooth.app import large
 from symsmooth.app.errors import UsageError
 from symsmooth.app.job import DenoiseJob
 from symsmooth.core import blocks
@@ -36,7 +36,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(symsmooth.__file__).parents[
 NOT_COUNTED = {name: text for name, text in ENVIRONMENT.items() if not name.startswith("COVERAGE")}
 SMALL = (
     "from symsmooth.core import blocks; blocks.BLOCK_PIXELS = 256**2;"
-    "from symsmooth.app import cluster, large; large._LARGE = 1000; cluster._PATIENCE = 5;"
+    "from symsmooth.app import large; large._LARGE = 1000; large._PATIENCE = 5;"
 )
 NLM = ("--method", "nlm:window=9")
 posix = pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -362,13 +362,13 @@ def test_a_cluster_that_is_not_there_is_one_line(tmp_path, monkeypatch) -> None:
     assert "no dask scheduler answers at tcp://127.0.0.1:1" in done.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["in.zarr"]
     for address in ("nonsense", "tcp://127.0.0.1", "tcp://127.0.0.1:many", "tcp://no.such.host.:9"):
-        with pytest.raises(UsageError, match="no dask scheduler"), cluster.connected(address):
+        with pytest.raises(UsageError, match="no dask scheduler"), large.connected(address):
             pass
-    monkeypatch.setattr(cluster, "_PATIENCE", 0.5)
+    monkeypatch.setattr(large, "_PATIENCE", 0.5)
     with (
         a_cluster(0) as (idle, _),
         pytest.raises(UsageError, match="no worker"),
-        cluster.connected(idle),
+        large.connected(idle),
     ):
         pass
     with open_file(path) as file, pytest.raises(UsageError, match=r"must end in \.zarr"):

@@ -372,7 +372,7 @@ def test_main_turns_the_unexpected_into_one_line(
     def fail(**_: object) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(cli, "app", fail)
+    monkeypatch.setattr(cli.commands, "app", fail)
     with pytest.raises(SystemExit, match="1"):
         cli.main()
     assert capsys.readouterr().err == "symsmooth: error: RuntimeError: broken\n"

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 from symsmooth import cli
 from symsmooth.app import large
-from symsmooth.app.dtypes import rounded
 from symsmooth.app.errors import UsageError
 from symsmooth.cli.arguments import parse_methods
 from symsmooth.io import write_image
+from symsmooth.io.images import rounded
 
 serve = importlib.import_module("symsmooth.cli.serve")  # the package has a function of that name
 NOISY = np.clip(np.random.default_rng(0).normal(120, 20, (40, 48)), 0, 255).astype(np.uint8)
@@ -59,14 +59,14 @@ def test_an_axis_there_is_not_is_told(picture: Path, tmp_path: Path) -> None:
 
 
 def test_no_input_on_a_terminal_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from symsmooth.cli import streams
+    from symsmooth.cli import files
 
     class Terminal:
         buffer = type("", (), {"isatty": staticmethod(lambda: True)})()
 
-    monkeypatch.setattr(streams.sys, "stdin", Terminal())
+    monkeypatch.setattr(files.sys, "stdin", Terminal())
     with pytest.raises(UsageError, match="standard input is a terminal; send a picture to it"):
-        streams._read_stdin(tmp_path)
+        files._read_stdin(tmp_path)
 
 
 def test_a_file_there_is_not_goes_nowhere(tmp_path: Path) -> None:

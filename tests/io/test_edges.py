@@ -16,7 +16,7 @@ from PIL import Image
 from symsmooth.io import (
     FileError,
     ImageFile,
-    files,
+    formats,
     limits,
     pillow,
     read_image,
@@ -140,10 +140,10 @@ def test_places_that_cannot_be_written_to_are_told_before_the_work(
         (tmp_path / "a.png", images, "PNG takes one image here, got 2; write to a TIFF file"),
     ):
         with pytest.raises(FileError, match=message):
-            files.check_writable(path, like)
-    monkeypatch.setattr(files.os, "access", lambda path, mode: False)
+            formats.check_writable(path, like)
+    monkeypatch.setattr(formats.os, "access", lambda path, mode: False)
     with pytest.raises(FileError, match="cannot be written to"):
-        files.check_writable(tmp_path / "a.tif", images[:1])
+        formats.check_writable(tmp_path / "a.tif", images[:1])
 
 
 def test_pixels_beyond_memory_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

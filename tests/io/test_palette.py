@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from symsmooth import cli
 from symsmooth.io import ImageFile, read_image
-from symsmooth.io.palette import find_ramp, painted, unpainted
+from symsmooth.io.images import find_ramp, painted, unpainted
 
 Array = np.ndarray[Any, Any]
 

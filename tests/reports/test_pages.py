@@ -10,15 +10,14 @@ import pytest
 
 from symsmooth.reports import (
     Panel,
-    Plot,
     Section,
-    Series,
     element,
     page,
     prose,
     strip,
     webp_uri,
 )
+from symsmooth_repro.plots import Plot, Series
 from symsmooth_repro.tables import Compared, Table
 
 from ..conftest import Opened, audit

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from symsmooth import cli
 from symsmooth.app import jobs
-from symsmooth.io import files, read_image, write_image
+from symsmooth.io import formats, read_image, write_image
 from symsmooth.web import bridge, denoising, tasks
 from symsmooth.web.denoising import PART
 from symsmooth.web.sessions import VIEW
@@ -98,8 +98,8 @@ def test_a_run_reads_its_file_once(
     write_image(path, np.clip(rng.normal(120, 20, (300, 300)), 0, 255).astype(np.uint8))
     info = tasks.inspect_file(path, tmp_path, LIMIT, reporter())["info"]
     (tmp_path / "run").mkdir()
-    real = files.read_opened
-    for module in (files, jobs):
+    real = formats.read_opened
+    for module in (formats, jobs):
         monkeypatch.setattr(module, "read_opened", lambda f: read.append(f.path.name) or real(f))
     view = {"view": tmp_path / VIEW, "frames": []}
     place = {"at": (), "visible": (0, 0, 90, 90), "info": info, **view}

@@ -10,8 +10,7 @@ from pathlib import Path
 from .. import __version__
 from ..core.blend import blend
 from ..io import ImageFile
-from ..io.files import check_writable, copy_file, write_checked
-from ..io.formats import format_of
+from ..io.formats import check_writable, copy_file, format_of, write_checked
 from .errors import UsageError
 from .jobs import open_file
 
@@ -101,5 +100,4 @@ def _check_alike(job: BlendJob, noisy: Sequence[ImageFile], denoised: Sequence[I
 
 
 def _size(image: ImageFile) -> str:
-    size = "x".join(str(n) for n in reversed(image.spatial))
-    return f"{size} with {image.n_channels} channels" if image.n_channels > 1 else size
+    return f"{image.size} with {image.n_channels} channels" if image.n_channels > 1 else image.size

@@ -34,20 +34,12 @@ class Panel:
     seconds: float | None
 
 
-def run_demo(
-    folder: Path,
-    progress: Progress | None = None,
-) -> list[Panel]:
-    """Denoise the cameraman in four ways, write the pictures into ``folder``, return them.
+def run_demo(folder: Path, progress: Progress | None = None) -> list[Panel]:
+    """Denoise the cameraman in four ways, write the pictures (FILES) into ``folder``, return them.
 
     NLM is spatially regulated with h_s = 10, h_r = sigma sqrt(d), the paper's setting: there its
     claim is plain.  (With h_r tuned, the default of ``denoise_nlm``, both NLM filters gain 1.5 dB
     and their difference shrinks.)
-
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there; the files in FILES are replaced.
     """
     clean, noisy = pictures()
     panels = [Panel("noisy", noisy, psnr(noisy, clean, 255), None)]

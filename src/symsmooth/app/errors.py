@@ -13,12 +13,8 @@ _NAMES = ("SIGTERM", "SIGHUP")  # a batch system, a closed terminal; Windows has
 class UsageError(ValueError):
     """Something was asked for that does not exist, or cannot be done; the message is one line.
 
-    Parameters
-    ----------
-    message : str
-        Names things, not controls: "leave the dtype out".
-    *options : str
-        What it is about, for surfaces that name their controls: "dtype".
+    It names things, not controls ("leave the dtype out"); ``options`` are what it is about, for surfaces
+    that name their controls: "dtype".
     """
 
     def __init__(self, message: str, *options: str) -> None:
@@ -27,13 +23,7 @@ class UsageError(ValueError):
 
 
 class EndedBySignal(KeyboardInterrupt):
-    """What these signals raise; whoever cleans up after Ctrl-C cleans up after them.
-
-    Attributes
-    ----------
-    number : int
-        Of the signal.
-    """
+    """What these signals raise; whoever cleans up after Ctrl-C cleans up after them."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)

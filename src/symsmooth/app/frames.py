@@ -6,10 +6,13 @@ Where they come from and go to (``series``: files of pictures, ``video``) is not
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+
+from ..gsfw import denoise
 from .errors import UsageError
 from .job import DenoiseJob
 from .stack import (
@@ -58,49 +61,50 @@ class FrameRun(StackRun):
         estimator = noise_of_frames(seen, channel_axis, job.channels, job.specks)
         super().__init__(job, estimator, job.find_noise(estimator), sample, channel_axis, span)
 
-    def pairs(self, frames: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-        """Yield each frame as it came, and denoised; frames are read as far ahead as is needed."""
-        make = self._as_series if self._series else self._one_by_one
-        for before, after in make(frames):
+    def pairs(
+        self, frames: Iterable[Any], pixels_of: Callable[[Any], Any] = np.asarray
+    ) -> Iterator[tuple[Any, Any]]:
+        """Yield each frame as it came, and its pixels denoised; they are read as far ahead as is needed."""
+        waiting: deque[tuple[Any, Any]] = deque()
+
+        def read() -> Iterator[Any]:
+            for frame in frames:
+                waiting.append((frame, pixels_of(frame)))
+                yield waiting[-1][1]
+
+        for after in self._as_series(read()) if self._series else self._one_by_one(read()):
+            frame, before = waiting.popleft()
             if self.n_done <= self._middle:  # the last of a series that is shorter than it says
                 self.checked = before, after
             self.note(before, after)
             self.n_done += 1
-            yield before, after
+            yield frame, after
 
-    def _one_by_one(self, frames: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    def _one_by_one(self, frames: Iterable[Any]) -> Iterator[Any]:
         for frame in frames:
             channels = own_channels(frame, self._axis)
             if channels == NONE:
-                yield frame, frame
-                continue
-            noise = self.noise_of(frame, channels)
-            yield frame, apply(self._job, frame, self._axis, noise, None).pixels
+                yield frame
+            else:
+                noise = self.noise_of(frame, channels)
+                yield apply(self._job, frame, self._axis, noise, None).pixels
 
-    def _as_series(self, frames: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    def _as_series(self, frames: Iterable[Any]) -> Iterator[Any]:
         """Denoise runs of frames that have the same channels, each as a series, as a stack's are."""
-        from ..gsfw.denoise import denoise_frames
-
         job = self._job
         options: dict[str, Any] = {
             name: value for name, value in job.options.items() if name not in ("noise", "tone")
         }
         for channels, alike in groupby(frames, lambda frame: own_channels(frame, self._axis)):
             if channels == NONE:
-                yield from ((frame, frame) for frame in alike)
+                yield from alike
                 continue
-            asked = job.options.get("noise", "auto")
-            noise: Any = self.noise if self.fits(channels) else asked
-            waiting: deque[Any] = deque()
-            denoised = denoise_frames(
-                _kept_in(waiting, alike), noise=noise, channel_axis=self._axis, rng=job.seed,
-                workers=job.workers, **options,
-            )  # fmt: skip
-            for after in denoised:
-                yield waiting.popleft(), after
-
-
-def _kept_in(waiting: deque[Any], frames: Iterable[Any]) -> Iterator[Any]:
-    for frame in frames:
-        waiting.append(frame)
-        yield frame
+            noise: Any = self.noise if self.fits(channels) else job.options.get("noise", "auto")
+            yield from denoise.denoise_frames(
+                alike,
+                noise=noise,
+                channel_axis=self._axis,
+                rng=job.seed,
+                workers=job.workers,
+                **options,
+            )

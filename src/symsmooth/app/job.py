@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .. import __version__
+from ..io.images import DTYPES
 from ..io.stacks import Third
 from ..methods import Method
 from ..noise import Noise, NoiseEstimator, resolve
 from ..noise.resolve import check_one_noise
-from .dtypes import DTYPES
 from .errors import UsageError
+from .job_warnings import JobWarning
 from .noise_report import NoiseDescription
 
 ChannelAxis = int | None | Literal["auto"]  # auto: as the file says
@@ -37,9 +38,7 @@ class DenoiseJob:
     lossless: bool = False  # of a video
     was_looked_at: bool = False  # a model of noise in the options was found in this very file
     # Told which noise is removed, None if none is, as soon as that is known.
-    on_noise: Callable[[Noise | None], object] | None = field(
-        default=None, compare=False, repr=False
-    )
+    on_noise: Callable[[Noise | None], object] = field(default=id, compare=False, repr=False)
 
     def __post_init__(self) -> None:
 
@@ -118,3 +117,12 @@ class DenoiseJob:
         """Return what is noted in a file that was written."""
         level = "" if noise is None else f", {noise.words}"
         return f"symsmooth {__version__}: {self.method.name}{level}"
+
+
+@dataclass(frozen=True)
+class BoxOptions:
+    """How the boxes are done."""
+
+    resume: bool = False
+    scheduler: str = ""  # address of a dask cluster
+    notify: Callable[[JobWarning], object] = str  # called with messages for the user meanwhile

@@ -37,15 +37,6 @@ _REMEDY = re.compile(rf"\{{({'|'.join(PLAIN)})\}}")
 class JobWarning:
     """A warning about a result.
 
-    Parameters
-    ----------
-    code : str
-        What it is about; what a program should compare.
-    message : str
-        One line, with remedies in braces.
-    value : str
-        What goes with its remedy: a number, or where to write.
-
     Examples
     --------
     >>> warning = JobWarning("texture", "it may be texture; {coarse} removes all of it")
@@ -55,9 +46,9 @@ class JobWarning:
     'it may be texture; Coarse noise removes all of it'
     """
 
-    code: Code
-    message: str
-    value: str = ""
+    code: Code  # what it is about; what a program should compare
+    message: str  # one line, with remedies in braces
+    value: str = ""  # what goes with its remedy: a number, or where to write
 
     @property
     def remedies(self) -> tuple[Remedy, ...]:

@@ -7,52 +7,38 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..core.parallel import Progress, part_of
 from ..io import FileError, ImageFile, formats
 from ..io.base import OpenFile
-from ..io.files import check_writable, copy_file, read_opened, write_checked
-from ..io.formats import format_of
-from ..io.palette import painted, unpainted
+from ..io.formats import FORMATS, check_writable, copy_file, format_of, read_opened, write_checked
+from ..io.images import painted, unpainted, working_dtype
 from ..io.stacks import Stack, cut
 from ..noise.check import Check
-from .dtypes import dtype_warnings, rounding_warning, working_dtype, written, written_like
 from .job import ChannelAxis, DenoiseJob
 from .job_warnings import JobWarning
 from .noise_report import NoiseDescription
 from .stack import Denoised, Pieces, check_frame, denoise_stack, frames_around
 
+_LOST = 0.1  # share of the noise reduction that rounding may throw away
+_FEW_COUNTS = 64  # the brightest 8-bit pixel of a picture of counts, not of a photograph
+_KEPT_WORDS = "only EXIF, XMP, ICC profile, resolution and the header of a FITS image are"
 _READING, _WRITING = 0.01, 0.98  # fractions at which things begin, for the progress callback
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was done to one file, or to one series of files.
-
-    Attributes
-    ----------
-    source, target : Path
-    image : ImageFile
-        As it was read; the first one that has noise.
-    stack : Stack
-        How it was cut.
-    job : DenoiseJob
-    found : Denoised
-        Without its pixels: the noise, what the method chose, what is doubtful.
-    n_images : int
-        In the file.
-    note : JobWarning or None
-        What else could be done.
-    seconds : float
-    """
+    """What was done to one file, or to one series of files."""
 
     source: Path
     target: Path
-    image: ImageFile
-    stack: Stack
+    image: ImageFile  # as it was read; the first one that has noise
+    stack: Stack  # how it was cut
     job: DenoiseJob
-    found: Denoised
-    n_images: int = 1
-    note: JobWarning | None = None
+    found: Denoised  # without its pixels: the noise, what the method chose, what is doubtful
+    n_images: int = 1  # in the file
+    note: JobWarning | None = None  # what else could be done
     seconds: float = 0.0
 
     @property
@@ -169,14 +155,17 @@ def denoise_file(
         images = [_around_frame(image, job.frame) for image in images]
     pieces = [Pieces(image, cut(image, job.third)) for image in images]
     target.parent.mkdir(parents=True, exist_ok=True)
-    check_writable(target, [_only_frame(written_like(image, job.dtype)) for image in images])
+    check_writable(target, [_only_frame(image.written_like(job.dtype)) for image in images])
     bilevel = [image.is_bilevel for image in images]
     share = (_WRITING - _READING) / len(images)
     made, found = [], []
     for number, each in enumerate(pieces):
         start = _READING + number * share
-        done = _denoise_image(job, each, part_of(progress, start, start + share))
-        made.append(painted(_only_frame(written(each.image, job.dtype, done.pixels))))
+        if bilevel[number]:  # no noise
+            done = Denoised(each.image.pixels)
+        else:
+            done = _denoise_image(job, each, part_of(progress, start, start + share))
+        made.append(painted(_only_frame(each.image.written(job.dtype, done.pixels))))
         found.append(replace(done, pixels=None))
     lead = bilevel.index(False) if False in bilevel else 0  # the first that has noise
     image, first = images[lead], found[lead]
@@ -198,16 +187,57 @@ def denoise_file(
 
 
 def _denoise_image(job: DenoiseJob, pieces: Pieces, progress: Progress | None) -> Denoised:
-    """Denoise one image of a file; pictures of one bit a pixel have no noise and stay what they are."""
+    """Denoise one image of a file, in the dtype that it is written in."""
     image = pieces.image
-    if image.is_bilevel:
-        return Denoised(image.pixels)
     if not job.dtype:
         return denoise_stack(job, pieces, progress)
     work = working_dtype(image.pixels.dtype, job.dtype)
     found = denoise_stack(job, pieces, progress, dtype=work)
     lost = dtype_warnings(image, job.dtype, found.pixels)
     return replace(found, warnings=[*lost, *found.warnings])
+
+
+def dtype_warnings(image: ImageFile, asked: str, pixels: Any) -> list[JobWarning]:
+    """Return what another dtype than the file's own costs; pixels, or a sample, are not rounded yet."""
+    if asked in ("", image.pixels.dtype.name):
+        return []
+    warnings = []
+    if np.dtype(asked).kind in "ui":
+        limits = np.iinfo(asked)
+        outside = 1 - ((pixels >= limits.min - 0.5) & (pixels <= limits.max + 0.5)).mean()
+        if outside > 0:
+            share = f"{100 * outside:.2g} % of the pixels"
+            text = f"{share} do not fit into {asked} and are clipped; {{floats}}"
+            warnings.append(JobWarning("clipped", text))
+    known = FORMATS.get(image.format)
+    if (known is not None and known.tied) or image.details.n_parts > 1:
+        own = f"{image.format} metadata is that of {image.pixels.dtype} pixels"
+        warnings.append(JobWarning("metadata", f"{own}: {_KEPT_WORDS} kept in {asked}"))
+    return warnings
+
+
+def rounding_warning(
+    pixels: Any, n_channels: int, dtype: np.dtype[Any], removed: float, target: Path
+) -> list[JobWarning]:
+    """Say if rounding to integers throws away more than a tenth of the noise reduction.
+
+    Only where somebody may want to measure: in a format for data, and with 8 bits for few counts in grey.
+    In a photograph nobody sees it.  ``pixels`` are those before, or a sample; ``removed`` is the root mean
+    square of the change: where it is less than that of rounding, there is nothing to lose.
+    """
+    cost = 1 / 12  # variance of rounding to whole numbers
+    if dtype.kind not in "ui" or not cost <= removed**2 < cost / _LOST:
+        return []
+    format = FORMATS[format_of(target)]
+    if format.for_the_eye or format.is_raw:
+        return []
+    if dtype.itemsize == 1 and (n_channels == 3 or float(pixels.max()) >= _FEW_COUNTS):
+        return []
+    place = "" if format.holds_floats else " and -o to a .tif"
+    text = (
+        f"rounding to {dtype.name} throws away more than a tenth of the noise reduction; {{floats}}"
+    )
+    return [JobWarning("rounding", text, place)]
 
 
 def _bilevel_warning(are: Sequence[bool]) -> list[JobWarning]:
@@ -298,7 +328,6 @@ def read_file(file: OpenFile, channel_axis: ChannelAxis) -> list[ImageFile]:
 
 def describe_size(image: ImageFile, stack: Stack) -> str:
     """Return width x height (x depth), dtype, channels, and how it is cut, in words."""
-    size = "x".join(str(n) for n in reversed(image.spatial))
     channels = f" {image.n_channels} channels" if image.channel_axis is not None else ""
     if image.details.painted is not None:
         channels = ", grey in false colours"
@@ -315,7 +344,7 @@ def describe_size(image: ImageFile, stack: Stack) -> str:
             else f", {kind}"
         )
     dtype = "1 bit" if image.is_bilevel else image.pixels.dtype
-    return f"{size} {dtype}{channels}{cut}"
+    return f"{image.size} {dtype}{channels}{cut}"
 
 
 def middle_slice(image: ImageFile, stack: Stack) -> Any:

@@ -1,65 +1,92 @@
 """Files that are large: box by box from file to file, in this process or on a dask cluster.
 
 A box is denoised with a halo and cross-faded with its neighbours (see ``blocks``); whole boxes are
-written, in the order of the image.  The target has a hidden name and a log until it is whole.
+written, in the order of the image.  The target has a hidden name and a log until it is whole.  Workers of a
+cluster read the source and write the target themselves.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+import pickle
+import socket
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import urlsplit
 
+import numpy as np
+
+from .. import __version__
+from ..core.blocks import Box, Grid, Index, block_side, cut_along_chunks, mosaic, windows
 from ..core.parallel import Progress, part_of
-from .boxes import BoxPlan, picture_in
-from .cluster import connected
-from .dtypes import dtype_warnings, rounding_warning, written_like
+from ..dask import BlockTask, GlobalStats
+from ..io import FileError, ImageFile, check_writable, format_of
+from ..io.base import OpenFile
+from ..io.images import rounded, working_dtype
+from ..io.regions import Source, Target, create_target, source_of, target_chunks
+from ..io.stacks import Stack, cut
+from ..noise.saved import to_json
 from .errors import UsageError
-from .job import DenoiseJob
+from .job import BoxOptions, DenoiseJob
 from .job_warnings import JobWarning
-from .jobs import Outcome, no_progress
+from .jobs import Outcome, dtype_warnings, no_progress, rounding_warning
 from .noise_report import NoiseDescription, find_warnings, value_range
 from .stack import Denoised, describe_noise
-
-if TYPE_CHECKING:
-    from ..core.blocks import Box, Index
-    from ..dask import BlockTask, GlobalStats
-    from ..io import ImageFile
-    from ..io.base import OpenFile
-    from ..io.regions import Source, Target
-    from ..io.stacks import Stack
 
 _LARGE = 2**28  # bytes of pixels from which an image is taken box by box
 # Fractions at which things begin, for the progress callback: boxes, and what is left after them.
 _SURVEYED, _FINISHING = 0.02, 0.98
+_PATIENCE = 20  # seconds for the scheduler to answer, and for a first worker to be there
 
 
 @dataclass(frozen=True)
-class BoxOptions:
-    """How the boxes are done."""
+class BoxPlan:
+    """All that a box must know; may be sent to another process."""
 
-    resume: bool = False
-    scheduler: str = ""  # address of a dask cluster
-    notify: Callable[[JobWarning], object] = str  # called with messages for the user meanwhile
+    source: Source
+    task: BlockTask
+    stats: GlobalStats
+    grid: Grid
+    plain: tuple[int, ...]  # axes along which every place is a picture of its own
+    colours: slice  # of the channel axis: all but alpha
+    dtype: np.dtype[Any]  # of what is written
+    key: str
+
+    def outer(self, index: Index, progress: Progress | None = None) -> Any:
+        """Return a denoised box with its halo; alpha stays as it is."""
+        pixels = self.source.read(self.grid.outer(index)).astype(self._working, copy=False)
+        pixels = self.grid.prepare(pixels)
+        piece = picture_in(pixels, self.plain, self.task.channel_axis, self.colours)
+        start = [part.start for part in self.grid.inner(index)]
+        piece[...] = self.task.apply(
+            self.stats, np.ascontiguousarray(piece), start, progress=progress
+        )
+        return pixels
+
+    def write(self, target: Target, index: Index, parts: list[Any]) -> None:
+        """Blend a box and write it."""
+        pixels = self.grid.blend(index, parts, self._working)
+        target.write(self.grid.inner(index), rounded(pixels, self.dtype))
+
+    @property
+    def _working(self) -> np.dtype[Any]:
+        return working_dtype(self.source.dtype, self.dtype.name)
+
+
+def picture_in(pixels: Any, plain: tuple[int, ...], channels: int | None, colours: slice) -> Any:
+    """Return a view of a box: one picture, its channels without alpha."""
+    view = pixels[tuple(0 if axis in plain else slice(None) for axis in range(pixels.ndim))]
+    return view if channels is None else view[(slice(None),) * channels + (colours,)]
 
 
 def large_source(file: OpenFile, target: Path, scheduler: str) -> Source | None:
-    """Return a file to be taken box by box; None if it is small, or cannot be read or written so."""
-    from ..io import FileError, format_of
-    from ..io.formats import FORMATS
-
+    """Return a file to be taken box by box; None if it is small, or cannot be read so."""
     if scheduler and format_of(target) != "ZARR":
         raise UsageError(f"a cluster writes Zarr; -o must end in .zarr, got {target}")
-    if not FORMATS[format_of(target)].in_pieces:
-        return None
-    if not (FORMATS[file.format].in_pieces or scheduler):
-        return None
-    from ..io.regions import source_of
-
     try:
         source = source_of(file)
     except FileError:
@@ -80,11 +107,6 @@ def denoise_boxes(
             "region",
             "sigma",
         )
-    from .. import __version__
-    from ..io import check_writable
-    from ..io.regions import create_target
-    from ..io.stacks import cut
-
     image = source.like
     if job.channel_axis != "auto":
         image = image.with_channels(job.channel_axis)
@@ -93,7 +115,7 @@ def denoise_boxes(
         raise UsageError(
             "the file has opacity, which keeps its dtype; leave the dtype out", "dtype"
         )
-    like = written_like(image, job.dtype)
+    like = image.written_like(job.dtype)
     target.parent.mkdir(parents=True, exist_ok=True)
     check_writable(target, like)
     report = progress or no_progress
@@ -101,8 +123,7 @@ def denoise_boxes(
     with connected(how.scheduler) as client:
         plan = _plan(source, target, like, stack, job, bool(how.scheduler))
         found, warnings = _describe_noise(plan, job, target)
-        if job.on_noise is not None:
-            job.on_noise(plan.stats.noise)
+        job.on_noise(plan.stats.noise)
         warnings += dtype_warnings(image, job.dtype, plan.stats.sample.original)
         words = "" if found is None else f", {found.words}"
         with create_target(
@@ -115,7 +136,7 @@ def denoise_boxes(
                 if client is None:
                     _run_here(plan, result, todo, callback)
                 else:
-                    client.run(plan, result, todo, callback)
+                    _run_on_cluster(client, plan, result, todo, callback)
                 report(_FINISHING, "finishing")
                 result.finish(f"symsmooth {__version__}: {job.method.name}{words}, in boxes")
     report(1.0, "done")
@@ -162,11 +183,6 @@ def _plan(
     source: Source, target: Path, like: ImageFile, stack: Stack, job: DenoiseJob, remote: bool
 ) -> BoxPlan:
     """Say how the image is cut into boxes and survey it."""
-    from .. import __version__
-    from ..core.blocks import block_side, cut_along_chunks
-    from ..dask import BlockTask
-    from ..io.regions import target_chunks
-
     whole = [isinstance(part, slice) for part in stack.pieces[0]]
     plain = tuple(axis for axis, kept in enumerate(whole) if not kept)
     joint = () if like.channel_axis is None else (like.channel_axis % len(whole),)
@@ -196,8 +212,6 @@ def _plan(
 
 def _as_text(options: Mapping[str, object]) -> dict[str, object]:
     """Return options with a model of noise as its text: all of its numbers, which its repr leaves out."""
-    from ..noise.saved import to_json
-
     noise: Any = options.get("noise", "auto")
     return {**options} if isinstance(noise, str) else {**options, "noise": to_json(noise)}
 
@@ -216,7 +230,6 @@ def _survey(
     source: Source, task: BlockTask, spatial: list[int], plain: tuple[int, ...], colours: slice
 ) -> GlobalStats:
     """Survey windows of the file, sixteen at most."""
-    from ..core.blocks import mosaic, windows
 
     def read(box: Box) -> Any:
         return picture_in(source.read(box), plain, task.channel_axis, colours)
@@ -246,3 +259,77 @@ def _run_here(plan: BoxPlan, target: Target, todo: list[Index], progress: Progre
             uses[other] -= 1
             if not uses[other]:
                 del kept[other]
+
+
+def _run_on_cluster(
+    client: Any, plan: BoxPlan, target: Target, todo: list[Index], progress: Progress | None
+) -> None:
+    """Do the boxes.  What a lost worker had is done again, by another, with the same bits.
+
+    BoxPlan and target are the result of a task, which can be done again too.  They travel as bytes:
+    workers open the files, the scheduler need not see them.
+    """
+    from distributed import as_completed
+
+    shared = client.submit(pickle.loads, pickle.dumps((plan, target)), pure=False)
+    outers: dict[Index, Any] = {}
+    writes = []
+    for number, index in enumerate(todo):
+        around = plan.grid.neighbours(index)
+        own = {"pure": False, "priority": -number}
+        for other in around:
+            if other not in outers:
+                outers[other] = client.submit(_outer, shared, other, **own)
+        parts = [outers[other] for other in around]
+        writes.append(client.submit(_write, shared, index, parts, **own))
+    outers.clear()
+    parts = []  # the cluster forgets an outer box once all that need it are written
+    finished = as_completed(writes, loop=client.loop)
+    try:
+        for done, future in enumerate(finished, start=1):
+            future.result()
+            if progress is not None:
+                progress(done / len(writes), "boxes")
+    except BaseException:
+        client.cancel(writes)
+        raise
+
+
+def _outer(shared: tuple[BoxPlan, Target], index: Index) -> Any:
+    return shared[0].outer(index)
+
+
+def _write(shared: tuple[BoxPlan, Target], index: Index, parts: list[Any]) -> None:
+    plan, target = shared
+    plan.write(target, index, parts)
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """Give the client of a cluster that is ready, None without an address; say in a line what is wrong."""
+    if not address:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise UsageError(
+            "a cluster needs dask: pip install 'symsmooth[dask]'", "scheduler"
+        ) from error
+    try:
+        place = urlsplit(address)
+        socket.create_connection((place.hostname or "", place.port or 0), _PATIENCE).close()
+        client = Client(address, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"no dask scheduler answers at {address}; start one with `dask scheduler` and give "
+            "its address as tcp://HOST:PORT"
+        ) from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_PATIENCE)
+        except TimeoutError as error:
+            raise UsageError(
+                f"the cluster at {address} has no worker; start some with `dask worker {address}`"
+            ) from error
+        yield client

@@ -13,8 +13,7 @@ from .. import __version__
 from ..core.parallel import Progress, part_of
 from ..io import FileError, ImageFile
 from ..io.base import OpenFile
-from ..io.files import check_writable, read_opened, write_checked
-from ..io.formats import FORMATS, format_of, module_of
+from ..io.formats import FORMATS, check_writable, format_of, module_of, read_opened, write_checked
 from ..io.images import RawInfo
 from ..io.stacks import cut
 from ..methods import DEFAULT
@@ -120,8 +119,7 @@ def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> De
         found = fit_denoise_raw(pixels, info.pattern, info.black, info.white, **options)
         result, model = found.image, found.noise
         learned = {"hot_pixels": found.n_defects} if found.n_defects else {}
-    if job.on_noise is not None:
-        job.on_noise(model)
+    job.on_noise(model)
     denoised = image.pixels.copy()
     denoised[info.area] = result
     words = describe_raw_noise(model, image, given=job.has_model)

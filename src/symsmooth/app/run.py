@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar, overload
 
-from ..core.parallel import Progress, default_workers, stop_when
-from ..io.formats import FORMATS, open_file
+from ..core.parallel import Progress, ahead, default_workers, stop_when
+from ..io.formats import FORMATS, format_of, open_file
 from .compare import CompareJob, Page, compare
 from .errors import UsageError
-from .job import DenoiseJob
+from .job import BoxOptions, DenoiseJob
 from .jobs import Outcome, denoise_file
-from .large import BoxOptions, denoise_boxes, large_source
+from .large import denoise_boxes, large_source
 from .raw import denoise_raw_file
 from .series import SeriesJob, denoise_series
 from .video import denoise_video
@@ -54,18 +53,9 @@ def run(job: CompareJob, progress: Progress | None = None) -> Page: ...
 def run(
     job: FileJob | SeriesJob | BatchJob | CompareJob, progress: Progress | None = None
 ) -> Outcome | Page | Results:
-    """Do a job.
+    """Do a job; an exception that ``progress`` raises ends it.
 
-    Parameters
-    ----------
-    job : FileJob, SeriesJob, BatchJob or CompareJob
-    progress : callable or None
-        Told how far it is; an exception that it raises ends the work.
-
-    Returns
-    -------
-    Outcome, Page, or for a batch an iterator
-        Of a batch: each source in order, with its outcome or the exception that came instead.
+    A batch yields each source in order, with its outcome or the exception that came instead.
     """
     if isinstance(job, BatchJob):
         return _all(job, progress)
@@ -98,7 +88,11 @@ def _denoise(job: FileJob, progress: Progress | None) -> Outcome:
             return denoise_raw_file(file, job.target, job.how, progress)
         large = None  # a series is not cut into boxes, which would part what moves
         if job.how.third != "time":
-            large = large_source(file, job.target, job.boxes.scheduler)
+            in_pieces = all(
+                FORMATS[each].in_pieces for each in (format_of(job.target), file.format)
+            )
+            if in_pieces or job.boxes.scheduler:
+                large = large_source(file, job.target, job.boxes.scheduler)
         elif job.boxes.scheduler:
             raise UsageError(
                 "a cluster takes pictures and volumes, no series; leave one of the two out",
@@ -145,31 +139,19 @@ def in_order(
 
     Ctrl-C sets ``stop``, which the work is expected to check.
     """
-    if jobs == 1 or len(sources) < 2:
-        for source in sources:
-            yield source, _outcome(work_on, source)
-        return
-    waiting: deque[tuple[Path, Future[Result | Exception]]] = deque()
-    with ThreadPoolExecutor(jobs) as pool:
+
+    def outcome(source: Path) -> Result | Exception:
         try:
-            for source in sources:
-                waiting.append((source, pool.submit(_outcome, work_on, source)))
-                if len(waiting) > jobs:
-                    first, future = waiting.popleft()
-                    yield first, future.result()
-            while waiting:
-                first, future = waiting.popleft()
-                yield first, future.result()
+            return work_on(source)
+        except Exception as error:
+            return error
+
+    if jobs == 1 or len(sources) < 2:
+        yield from ((source, outcome(source)) for source in sources)
+        return
+    with ThreadPoolExecutor(jobs) as threads:
+        try:
+            yield from ahead(threads, outcome, sources, jobs)
         except BaseException:
             stop.set()
-            for _, future in waiting:
-                future.cancel()
             raise
-
-
-def _outcome(work_on: Callable[[Path], Result], source: Path) -> Result | Exception:
-    """Return a result, or the exception that came instead."""
-    try:
-        return work_on(source)
-    except Exception as error:
-        return error

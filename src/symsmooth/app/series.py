@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,16 +11,15 @@ import numpy as np
 
 from ..core.parallel import Progress
 from ..io import FileError, ImageFile, check_writable
-from ..io.files import write_checked
-from ..io.formats import open_file
+from ..io.formats import open_file, write_checked
+from ..io.images import working_dtype
 from ..io.stacks import cut
 from .batch import expand, natural_order, plan_outputs
-from .dtypes import dtype_warnings, rounding_warning, working_dtype, written, written_like
 from .errors import UsageError
 from .frames import FrameRun
 from .job import DenoiseJob
 from .job_warnings import JobWarning
-from .jobs import Outcome, no_progress, read_file
+from .jobs import Outcome, dtype_warnings, no_progress, read_file, rounding_warning
 from .noise_report import value_range
 from .raw import is_raw
 from .stack import check_frame, check_series, frames_around, frames_looked_at
@@ -111,28 +109,19 @@ def denoise_series(job: SeriesJob, progress: Progress | None) -> Outcome:
     report = progress or no_progress
     first, run = _prepare(job, report)
     n_frames, how = len(job.sources), job.how
-    if how.on_noise is not None:
-        how.on_noise(run.noise)
-    waiting: deque[ImageFile] = deque()
-
-    def read() -> Iterator[Any]:
-        for path in job.sources:
-            image = _read_frame(path, how)
-            waiting.append(image)
-            yield image.pixels.astype(working_dtype(image.pixels.dtype, how.dtype), copy=False)
-
     lost: list[JobWarning] = []
-    for path, (_, after) in zip(job.sources, run.pairs(read()), strict=True):
-        image = waiting.popleft()
+    work = working_dtype(first.pixels.dtype, how.dtype)
+    frames = ((path, _read_frame(path, how)) for path in job.sources)
+    for (path, image), after in run.pairs(frames, lambda f: f[1].pixels.astype(work, copy=False)):
         target = job.targets.get(path)
         if target is not None:
             lost = lost or dtype_warnings(image, how.dtype, after)
-            write_checked(target, [written(image, how.dtype, after)], how.note(run.words))
+            write_checked(target, [image.written(how.dtype, after)], how.note(run.words))
         done = _CHECKED + (1 - _CHECKED) * run.n_done / n_frames
         report(done, f"frame {run.n_done} of {n_frames}")
     targets = list(job.targets.values())
     if targets and run.words is not None:
-        dtype = written_like(first, how.dtype).pixels.dtype
+        dtype = first.written_like(how.dtype).pixels.dtype
         lost += rounding_warning(first.pixels, first.n_channels, dtype, run.removed, targets[0])
     whole, stack = _joined(first, n_frames)
     one = len(targets) == 1
@@ -167,7 +156,7 @@ def _prepare(job: SeriesJob, report: Progress) -> tuple[ImageFile, FrameRun]:
         target = job.targets.get(path)
         if target is not None:
             target.parent.mkdir(parents=True, exist_ok=True)
-            check_writable(target, written_like(image, how.dtype))
+            check_writable(target, image.written_like(how.dtype))
         if number in looked_at:
             frames.append(image.pixels)
     assert first is not None
@@ -216,9 +205,8 @@ def _check_alike(first: ImageFile, image: ImageFile, path: Path) -> None:
 
 
 def _kind(image: ImageFile) -> str:
-    size = "x".join(str(n) for n in reversed(image.spatial))
     channels = f" in {image.n_channels} channels" if image.channel_axis is not None else ""
-    return f"{size} {image.pixels.dtype}{channels}"
+    return f"{image.size} {image.pixels.dtype}{channels}"
 
 
 def _joined(first: ImageFile, n_frames: int) -> tuple[ImageFile, Any]:

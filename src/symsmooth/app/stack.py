@@ -75,20 +75,11 @@ def check_frame(number: int, n_frames: int) -> None:
 
 @dataclass(frozen=True)
 class Pieces:
-    """Pixels, and how they are cut into pictures, volumes or series.
+    """Pixels, and how they are cut into pictures, volumes or series."""
 
-    Attributes
-    ----------
-    image : ImageFile
-        Its pixels may be lazy, as those of dask and Zarr are: they are loaded piece by piece.
-    stack : Stack
-    n_colours : int or None
-        How many of the last axis are denoised, if not all: what follows them is opacity, which stays.
-    """
-
-    image: ImageFile
+    image: ImageFile  # its pixels may be lazy, as those of dask and Zarr: they are loaded by pieces
     stack: Stack
-    n_colours: int | None = None
+    n_colours: int | None = None  # of the last axis are denoised, if not all: opacity stays
 
     def load(self, index: Index) -> Any:
         """Return the pixels at an index."""
@@ -284,19 +275,10 @@ def denoise_stack(
     dtype: Any = None,
     with_std: bool = False,
 ) -> Denoised:
-    """Denoise all pieces of a stack with one noise.
+    """Denoise all pieces of a stack with one noise: that of the whole, if this is a part, or what is found.
 
-    Parameters
-    ----------
-    job : DenoiseJob
-    pieces : Pieces
-    progress : callable or None
-    noise : Noise or None
-        That of the whole, if this is a part; None finds it.
-    dtype : dtype or None
-        In which pixels are denoised; None for their own.
-    with_std : bool
-        Whether the standard deviation of the result is asked for, which the default method knows.
+    Pixels are denoised in a dtype, by default their own; the default method also knows the standard
+    deviation of its result.
     """
     stack, image = pieces.stack, pieces.image
     if stack.time_axis is not None:
@@ -305,21 +287,18 @@ def denoise_stack(
         progress(0.0, "noise")
     work = np.dtype(image.pixels.dtype if dtype is None else dtype).newbyteorder("=")
     middle, axis = pieces.load(pieces.middle), stack.channel_axis
-    opened = None
-    if len(stack) == 1 and work == image.pixels.dtype:
+    opened, count = None, len(stack.pieces)
+    if count == 1 and work == image.pixels.dtype:
         opened = _open_once(job, middle, stack)
     if noise is not None:
         estimator = pieces.estimator(job, opened=opened)
     else:
         noise, estimator = _found_noise(job, pieces, opened=opened)
-    if job.on_noise is not None:
-        job.on_noise(noise)
     span = value_range(image.pixels if isinstance(image.pixels, np.ndarray) else middle)
     run = StackRun(job, estimator, noise, middle, pieces.channel_axis_of_frames, span)
     result = np.empty(image.pixels.shape, work)
     std = np.zeros(image.pixels.shape, np.float32) if with_std else None
     learned: Mapping[str, object] = {}
-    count = len(stack.pieces)
     for number, index in enumerate(stack.pieces):
         result[index] = image.pixels[index]
         before, after = pieces.load(index).astype(work, copy=False), pieces.colours(result[index])
@@ -374,6 +353,7 @@ class StackRun:
         channel_axis: int | None,
         span: float,
     ) -> None:
+        job.on_noise(noise)
         self._job, self._estimator, self._axis, self._span = job, estimator, channel_axis, span
         self.noise = noise
         self.words = None if noise is None else describe_noise(job, noise, sample, span)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,7 @@ import numpy as np
 from ..core.parallel import Progress
 from ..io import FileError, atomic_write
 from ..io.base import OpenFile, naming_errors, one_line
-from ..io.files import check_writable, write_checked
-from ..io.formats import module_of
+from ..io.formats import check_writable, module_of, write_checked
 from ..io.images import Details, ImageFile
 from ..io.stacks import cut
 from .errors import UsageError
@@ -49,15 +48,13 @@ def denoise_video(
         looked_at = [each.pixels for each in video.some(frames_looked_at(n_frames))]
     report(_SURVEYED, "noise")
     run = _start(video, looked_at, job, series, n_frames // 2)
-    if job.on_noise is not None:
-        job.on_noise(run.noise)
-    waiting: deque[Any] = deque()
     try:
         with atomic_write(target) as handle:
             writer = io_video.VideoWriter(handle, target, video, job.lossless, job.note(run.words))
             try:
-                for _, after in run.pairs(_read(file, video, waiting, others=writer.copy)):
-                    writer.write(waiting.popleft(), after)
+                frames = _read(file, video, others=writer.copy)
+                for frame, after in run.pairs(frames, attrgetter("pixels")):
+                    writer.write(frame, after)
                     done = _SURVEYED + (1 - _SURVEYED) * run.n_done / n_frames
                     report(min(done, 1.0), f"frame {run.n_done} of {n_frames}")
                 writer.close()
@@ -124,16 +121,15 @@ def _start(
     return FrameRun(job, looked_at, axis, float(video.pixels.largest), series, middle)
 
 
-def _read(file: OpenFile, video: Any, waiting: deque[Any], **options: Any) -> Iterator[Any]:
-    """Yield the pixels of frames; the frames wait until their pixels come back."""
+def _read(file: OpenFile, video: Any, **options: Any) -> Iterator[Any]:
+    """Yield frames; errors name the file."""
     frames = video.frames(**options)
     while True:
         with naming_errors(file.path):
             frame = next(frames, None)
         if frame is None:
             return
-        waiting.append(frame)
-        yield frame.pixels
+        yield frame
 
 
 def _denoise_frame(
@@ -150,7 +146,7 @@ def _denoise_frame(
         frames_around(job.frame, len(video.times)) if series else range(job.frame, job.frame + 1)
     )
     axis = -1 if video.pixels.colours else None
-    pixels = list(_read(file, video, deque(), numbers=around))
+    pixels = [frame.pixels for frame in _read(file, video, numbers=around)]
     like = ImageFile(video.pixels.picture(pixels[0], video.rotation), axis, None, "")
     target.parent.mkdir(parents=True, exist_ok=True)
     check_writable(target, like)

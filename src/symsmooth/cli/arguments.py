@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..app.errors import UsageError
+from ..app.noise_report import NOISE_KINDS
 from .commands import TYPER_ERROR
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def complete_method(incomplete: str) -> list[str]:
 
 def complete_dtype(incomplete: str) -> list[str]:
     """Return the dtypes that begin so."""
-    from ..app.dtypes import DTYPES
+    from ..io.images import DTYPES
 
     return [name for name in DTYPES if name.startswith(incomplete)]
 
@@ -213,7 +214,7 @@ Quality = Annotated[
 NoiseKind = Annotated[
     str | None,
     _of_default(
-        "auto|gaussian|poisson-gaussian|correlated|rician|FILE.json",
+        "|".join([*(kind.name for kind in NOISE_KINDS), "FILE.json"]),
         "What kind of noise, or a model of `symsmooth noise --save`.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Commands whose help and errors are for people, our own and those of other packages.
+"""The commands, whose help and errors are for people: our own, and those of other packages.
 
 Each is a function that typer makes a command of when it is used: ``--help`` imports none of them.  Those of
 other packages are entry points of the group ``symsmooth.commands``.
@@ -13,12 +13,13 @@ from configparser import Error as ConfigError
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ..app.errors import UsageError
+from ..app.errors import UsageError, ending_on_signals
+from .console import error_message, print_error, print_stopped, with_flags
 
 GROUP = "symsmooth.commands"
 TYPER_ERROR: Any = typer.BadParameter.__mro__[1]  # its UsageError, wherever it lives
@@ -117,7 +118,7 @@ def _plain(param: Any) -> Any:
     return param
 
 
-def describe_usage_error(error: Any) -> str:
+def _describe_usage_error(error: Any) -> str:
     """Return what typer says is wrong, and where help is."""
     text = str(error.format_message()).rstrip(".")
     context = getattr(error, "ctx", None)
@@ -200,3 +201,52 @@ class LazyCommand(TyperCommand):
             raise UsageError(f"{self.name} of {package} cannot be loaded: {why}") from error
         loaded: TyperCommand = command
         return loaded
+
+
+app = typer.Typer(
+    cls=PlainGroup,
+    help="Denoise images without training.",
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    """Run the command line; every error is one line, never a traceback."""
+    try:
+        with ending_on_signals():
+            code = app(standalone_mode=False, prog_name="symsmooth") or 0
+    except (KeyboardInterrupt, typer.Abort) as error:
+        code = print_stopped(error)
+    except TYPER_ERROR as error:
+        code = print_error(_describe_usage_error(error), 2)
+    except UsageError as error:
+        code = print_error(with_flags(error), 2)
+    except BrokenPipeError:  # as in `symsmooth methods | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    except Exception as error:
+        code = print_error(error_message(error), 1)
+    sys.exit(code)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="With --version: also print which kernels are used.")
+    ] = False,
+) -> None:
+    if version:
+        from .. import __version__
+
+        typer.echo(f"symsmooth {__version__}")
+        if verbose:
+            from .. import _native
+
+            others = ", ".join(_native.instruction_sets())
+            typer.echo(f"kernels for {_native.instruction_set()} (available: {others})")
+        raise typer.Exit()
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(2)

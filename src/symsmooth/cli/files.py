@@ -1,29 +1,34 @@
-"""``symsmooth denoise`` and ``symsmooth noise``: files, one after the other or several at a time."""
+"""``symsmooth denoise`` and ``symsmooth noise``: files, one after the other or several at a time.
+
+``-`` is a picture or video from standard input, or to standard output, through files nobody else sees.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import typer
 
 from ..app import batch, noise_models
 from ..app.errors import UsageError
-from ..app.job import ChannelAxis, DenoiseJob
+from ..app.job import BoxOptions, ChannelAxis, DenoiseJob
 from ..app.job_warnings import JobWarning
 from ..app.jobs import Outcome, describe_size
-from ..app.large import BoxOptions
 from ..app.run import BatchJob, FileJob, in_order, run
 from ..app.series import SeriesJob, find_series, plan_series
+from ..io import FileError, format_of
+from ..io.formats import detect_format, ending_of, is_video_name, video_ending
 from ..io.noise_files import save_noise
 from ..io.stacks import cut
-from ..noise import Noise
 from . import arguments as given
 from .arguments import parse_channel_axis, parse_job
 from .console import (
@@ -35,7 +40,33 @@ from .console import (
     progress_bar,
     said,
 )
-from .streams import Streams, opened_streams
+
+_STREAM = "-"
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Names of files in the place of ``-``."""
+
+    names: list[str]
+    out: str
+    hidden: tuple[str, ...] = ()  # names that mean nothing to a user
+
+    def shown(self, text: str) -> str:
+        """Return a message that says ``-`` for files that nobody sees."""
+        for name in self.hidden:
+            text = text.replace(name, _STREAM)
+        return text
+
+    def renamed(self, outcome: Outcome) -> Outcome:
+        """Return an outcome that says so."""
+        source, target = (Path(self.shown(str(p))) for p in (outcome.source, outcome.target))
+        return replace(outcome, source=source, target=target)
+
+    @property
+    def writes(self) -> bool:
+        """Whether the result goes to standard output."""
+        return self.out in self.hidden
 
 
 def denoise(
@@ -81,7 +112,7 @@ def denoise(
     with handling_errors(as_json):
         out = out or ("-" if inputs == ["-"] else "")
         how = parse_job(context.params)
-        with opened_streams(inputs, out, format) as streams:
+        with _opened_streams(inputs, out, format) as streams:
             printing = _Printing(as_json, quiet, verbose, streams)
             shown = sys.stderr.isatty() and not (as_json or quiet)
             boxes = BoxOptions(resume, scheduler, printing.notify)
@@ -183,7 +214,7 @@ def noise(
             raise UsageError("--darks goes with --calibrate; give both or none")
         if time and calibrate:
             raise UsageError("frames for --calibrate are of one still scene; leave out --time")
-        with opened_streams(inputs) as streams:
+        with _opened_streams(inputs) as streams:
             printing = _Printing(as_json, streams=streams)
             joined = find_series(streams.names, tell=printing.notify) if time else []
             series = {paths[0].parent: paths for paths in joined}
@@ -207,7 +238,7 @@ def noise(
             if target is not None and together is not None:
                 with _failing_in_one_line(printing):
                     model = together.model()
-                    _save(model, target)
+                    save_noise(model, target)
                 printing.notify(f"saved {target}: {model}")
 
 
@@ -228,7 +259,7 @@ def _calibrate(
     with _failing_in_one_line(printing):
         model, words = noise_models.calibrate_files(sources, darks, axis)
         if target is not None:
-            _save(model, target)
+            save_noise(model, target)
     if printing.as_json:
         saved = None if target is None else str(target)
         echo(json.dumps({"saved": saved, "frames": len(sources), "noise": dict(words.fields)}))
@@ -248,11 +279,6 @@ def _failing_in_one_line(printing: _Printing) -> Iterator[None]:
     except (ValueError, OSError, MemoryError) as error:
         message = printing.streams.shown(error_message(error))
         raise typer.Exit(print_error(message, 1, printing.as_json)) from error
-
-
-def _save(model: Noise, target: Path) -> None:
-
-    save_noise(model, target)
 
 
 def _noise_text(source: str, look: noise_models.Look, as_json: bool, verbose: bool) -> str:
@@ -295,3 +321,79 @@ def _print_in_order(
         print_error(failure, 1)
     if failures:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _opened_streams(
+    names: list[str], out: str | None = None, format: str = ""
+) -> Iterator[Streams]:
+    """Put files in the place of ``-``; what was written to the last of them goes to standard output.
+
+    None for ``out`` where only reading is asked for.
+    """
+    if out is not None:
+        _check_output(out, format)
+    if _STREAM in (*names, out) and len(names) > 1:
+        raise UsageError("- stands for one picture; give no other input beside it")
+    if _STREAM not in (*names, out):
+        yield Streams(names, out or "")
+        return
+    with TemporaryDirectory(prefix="symsmooth-") as folder:
+        reads = names == [_STREAM]
+        source = _read_stdin(Path(folder)) if reads else Path(names[0])
+        hidden = [str(source)] if reads else []
+        target = out or ""
+        if out == _STREAM:
+            target = str(Path(folder) / f"out{_ending(source, format, names[0])}")
+            hidden.append(target)
+        yield Streams([str(source)], target, tuple(hidden))
+        if out == _STREAM and Path(target).exists():
+            with open(target, "rb") as handle:
+                shutil.copyfileobj(handle, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+
+
+def _check_output(out: str, format: str) -> None:
+    if not out:
+        raise UsageError(
+            "-o is missing: give a file, a folder (ending in /), or - for standard output"
+        )
+    if out == _STREAM and sys.stdout is None:
+        raise UsageError("standard output is closed; give a file with -o")
+    if format and out != _STREAM:
+        raise UsageError(
+            "--format is for standard output (-o -); the ending of -o says a file's format"
+        )
+
+
+def _read_stdin(folder: Path) -> Path:
+    """Write standard input to a file."""
+    if sys.stdin is None:
+        raise UsageError("standard input is closed; give the name of a file")
+    if sys.stdin.buffer.isatty():
+        raise UsageError(
+            "standard input is a terminal; send a picture to it: symsmooth denoise - < noisy.png"
+        )
+    path = folder / "in"
+    with open(path, "wb") as handle:
+        shutil.copyfileobj(sys.stdin.buffer, handle)
+    return path
+
+
+def _ending(source: Path, format: str, name: str) -> str:
+    """Return the ending that means a format: the one asked for, else that of the input."""
+    try:
+        if format:
+            ending = f".{format.lower().lstrip('.')}"
+            if is_video_name(f"x{ending}"):
+                return ending
+            found = format_of(f"x{ending}")
+            if found == "ZARR":
+                raise UsageError("a Zarr is a folder; it cannot go to standard output")
+            return ending_of(found)
+        found = detect_format(source)
+        return video_ending(source) if found == "VIDEO" else ending_of(found)
+    except FileNotFoundError:
+        raise UsageError(f"{name}: no such file") from None
+    except FileError as error:
+        raise UsageError(f"{'--format' if format else name}: {error}") from error

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import lru_cache
-from types import TracebackType
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
@@ -134,6 +133,25 @@ def part_of(
     return report
 
 
+def ahead(
+    threads: ThreadPoolExecutor, task: Callable[[Item], Result], items: Iterable[Item], count: int
+) -> Iterator[tuple[Item, Result]]:
+    """Yield (item, task(item)) in the order of items, which are worked on by threads so far ahead."""
+    waiting: deque[tuple[Item, Future[Result]]] = deque()
+    try:
+        for item in items:
+            waiting.append((item, threads.submit(task, item)))
+            if len(waiting) > count:
+                first, future = waiting.popleft()
+                yield first, future.result()
+        while waiting:
+            first, future = waiting.popleft()
+            yield first, future.result()
+    finally:
+        for _, future in waiting:
+            future.cancel()
+
+
 class Pool:
     """Worker threads for one call, with its progress callback; a context manager that may nest.
 
@@ -179,12 +197,7 @@ class Pool:
         self._depth += 1
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._depth -= 1
         if self._depth > 0:
             return
@@ -243,7 +256,9 @@ class Pool:
 
         ``share`` is how much of what is left of the current part this is; None as :meth:`expect` said.
         """
-        results = self._serial(task, items) if self._threads is None else self._ahead(task, items)
+        results = self._serial(task, items)
+        if self._threads is not None:
+            results = ahead(self._threads, task, items, 2 * self.workers)
         start, end = self._done, self._after(share or 1 / self._maps_left)
         self._maps_left = max(self._maps_left - 1, 1)
         for done, pair in enumerate(results, start=1):
@@ -296,21 +311,3 @@ class Pool:
     ) -> Iterator[tuple[Item, Result]]:
         for item in items:
             yield item, task(item)
-
-    def _ahead(
-        self, task: Callable[[Item], Result], items: Iterable[Item]
-    ) -> Iterator[tuple[Item, Result]]:
-        assert self._threads is not None
-        waiting: deque[tuple[Item, Future[Result]]] = deque()
-        try:
-            for item in items:
-                waiting.append((item, self._threads.submit(task, item)))
-                if len(waiting) > 2 * self.workers:
-                    first, future = waiting.popleft()
-                    yield first, future.result()
-            while waiting:
-                first, future = waiting.popleft()
-                yield first, future.result()
-        finally:
-            for _, future in waiting:
-                future.cancel()

@@ -1,7 +1,7 @@
 """Read images with all their metadata, and write them back as they came.
 
-``formats`` is the list of formats, a record each; a module each reads and writes them; ``files`` goes by
-that list.  ``regions`` reads and writes what does not fit into memory, box by box.
+``formats`` is the list of formats, a record each, and reads and writes files by it; a module each does it.
+``regions`` reads and writes what does not fit into memory, box by box.
 
 The public names are listed in ``__init__.pyi`` and imported when they are first used: the list of formats
 can be asked without NumPy.

@@ -1,11 +1,11 @@
 from .base import FileError as FileError
 from .base import atomic_write as atomic_write
-from .files import check_writable as check_writable
-from .files import read_image as read_image
-from .files import read_images as read_images
-from .files import write_image as write_image
-from .files import write_images as write_images
+from .formats import check_writable as check_writable
 from .formats import format_of as format_of
+from .formats import read_image as read_image
+from .formats import read_images as read_images
+from .formats import write_image as write_image
+from .formats import write_images as write_images
 from .images import ImageFile as ImageFile
 from .limits import limit_decoded_size as limit_decoded_size
 

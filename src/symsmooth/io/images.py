@@ -1,4 +1,10 @@
-"""An image of a file: its pixels, what their axes are, and what is known of it beside them."""
+"""An image of a file: its pixels, what their axes are, and what is known of it beside them.
+
+A palette may be a ramp: a grey picture that is shown in false colours, as ImageJ's tables do.  The number
+of a colour is an intensity if colours follow each other as on a way that leads from dark to bright, or from
+bright to dark, without turning.  Then the numbers are what was measured: they are read, denoised and
+written, and the palette stays.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +19,16 @@ from .base import FileError
 
 Array = NDArray[Any]
 
+DTYPES = ("uint8", "uint16", "uint32", "int8", "int16", "int32", "float16", "float32", "float64")
 CHANNELS = "SC"  # letters of a channel axis: samples of a pixel, or planes
+_LUMINANCE = np.array([0.299, 0.587, 0.114])
+# Tables of ImageJ and Matplotlib that grow in brightness fall back by 0.5 and wind 2.4 times the way at
+# most; palettes of photographs, sorted by brightness, wind 9 times and more.
+_MAX_FALL = 2.0  # of luminance, in 0 to 255
+_MAX_WINDING = 4.0
+_MIN_COLOURS = 16  # drawings have fewer
+_MAX_COLOURS = 256  # of a ramp of 8 bits
+_SAMPLE = 20_000  # pixels that are looked at first
 
 
 @dataclass(frozen=True)
@@ -146,6 +161,11 @@ class ImageFile:
         shape = self.channels_last.shape
         return shape if self.channel_axis is None else shape[:-1]
 
+    @property
+    def size(self) -> str:
+        """Width x height (x depth) in words."""
+        return "x".join(str(n) for n in reversed(self.spatial))
+
     def with_channels(self, axis: int | None) -> ImageFile:
         """Return the same pixels with another axis, or none, called that of the channels."""
         ndim = self.pixels.ndim
@@ -158,6 +178,22 @@ class ImageFile:
             for i, letter in zip(rest[-2:], "YX", strict=False):
                 letters[i] = letter
         return replace(self, channel_axis=axis, axes="".join(letters))
+
+    def written_like(self, dtype: str) -> ImageFile:
+        """Return what it will be written as; pixels of another dtype than its own are yet to come."""
+        if dtype in ("", self.pixels.dtype.name):
+            return self
+        if self.alpha is not None:
+            raise FileError(
+                "the file has opacity, which keeps its dtype; leave the dtype out", "dtype"
+            )
+        pixels = np.broadcast_to(np.zeros((), dtype), self.pixels.shape)
+        return replace(self, pixels=pixels, format="", details=self.details.for_other_pixels())
+
+    def written(self, dtype: str, pixels: Array) -> ImageFile:
+        """Return it with other pixels, as it is written."""
+        like = self.written_like(dtype)
+        return replace(like, pixels=rounded(pixels, like.pixels.dtype))
 
 
 def plain_axes(ndim: int, channel_axis: int | None) -> str:
@@ -194,3 +230,93 @@ def as_integers(values: Array, dtype: np.dtype[Any]) -> Array:
 def guess_channel_axis(shape: Sequence[int]) -> int | None:
     """Return the last axis if it looks like colour, else None: nobody has a volume three voxels wide."""
     return len(shape) - 1 if len(shape) in (3, 4) and shape[-1] == 3 else None
+
+
+def working_dtype(own: np.dtype[Any], asked: str) -> np.dtype[Any]:
+    """Return the dtype in which pixels are denoised: a float if another than their own is asked for."""
+    return own if asked in ("", own.name) else np.result_type(own, np.float32)
+
+
+def rounded(pixels: Any, dtype: np.dtype[Any]) -> Any:
+    """Return pixels in a dtype, held within its limits; integers are rounded, what is missing is 0."""
+    if pixels.dtype == dtype:
+        return pixels
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return pixels.astype(dtype)
+    limits = np.iinfo(dtype)
+    whole = np.nan_to_num(np.rint(pixels.astype(np.float64)), posinf=np.inf, neginf=-np.inf)
+    return np.clip(whole, limits.min, limits.max).astype(dtype)
+
+
+def find_ramp(numbers: Array, colours: Array) -> Ramp | None:
+    """Return the palette (n, 3) of a picture if it is a ramp, as far as the picture uses it, else None.
+
+    Examples
+    --------
+    >>> numbers = np.arange(256).reshape(16, 16)
+    >>> green = np.zeros((256, 3), np.uint8)
+    >>> green[:, 1] = np.arange(256)
+    >>> find_ramp(numbers, green) is not None, find_ramp(numbers, np.roll(green, 99, 0)) is not None
+    (True, False)
+    """
+    first, last = int(numbers.min()), int(numbers.max())
+    if last >= len(colours):
+        return None
+    used = colours[first : last + 1].astype(np.float64)
+    if len(np.unique(used, axis=0)) < _MIN_COLOURS:
+        return None
+    brightness = used @ _LUMINANCE
+    if brightness[-1] < brightness[0]:
+        brightness = -brightness
+    fall = np.maximum.accumulate(brightness) - brightness
+    way = float(np.linalg.norm(np.diff(used, axis=0), axis=1).sum())
+    if fall.max() > _MAX_FALL or way > _MAX_WINDING * np.linalg.norm(used[-1] - used[0]):
+        return None
+    return Ramp(colours, first, last)
+
+
+def unpainted(image: ImageFile) -> ImageFile:
+    """Return a picture that was painted with the colours of a ramp as the grey one it is, else itself.
+
+    Screenshots and exports of microscopes are such: 8 bits in RGB, but not more than 256 colours, which
+    follow each other from dark to bright.  :func:`painted` gives them their colours back.
+    """
+    axis, pixels = image.channel_axis, image.pixels
+    if axis is None or pixels.dtype != np.uint8 or pixels.shape[axis] != 3 or pixels.ndim != 3:
+        return image
+    last = np.moveaxis(pixels, axis, -1)
+    flat = last.reshape(-1, 3)
+    sample = np.unique(_codes(flat[:: max(1, len(flat) // _SAMPLE)]))
+    if sample.size > _MAX_COLOURS or sample.size < _MIN_COLOURS:
+        return image
+    codes, numbers = np.unique(_codes(flat), return_inverse=True)
+    if codes.size > _MAX_COLOURS:
+        return image
+    colours = (codes[:, np.newaxis] >> np.array([16, 8, 0], np.uint32) & 255).astype(np.uint8)
+    if (np.ptp(colours.astype(np.int64), axis=1) == 0).all():  # grey: that is known elsewhere
+        return image
+    order = np.argsort(colours @ _LUMINANCE, kind="stable")
+    rank = np.empty(len(order), np.uint8)
+    rank[order] = np.arange(len(order))
+    grey = rank[numbers].reshape(last.shape[:2])
+    ramp = find_ramp(grey, colours[order])
+    if ramp is None or not (np.diff(colours[order].astype(int), axis=0) >= 0).all():
+        return image
+    details = replace(image.details, ramp=ramp, painted=axis)
+    return replace(image, pixels=grey, channel_axis=None, axes="", details=details)
+
+
+def _codes(colours: Array) -> Array:
+    """Return a number for each colour (n, 3) of 8 bits."""
+    return colours.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)
+
+
+def painted(image: ImageFile) -> ImageFile:
+    """Return a picture with the colours that :func:`unpainted` took from it; others as they are."""
+    axis = image.details.painted
+    if axis is None or image.ramp is None:
+        return image
+    colours = np.moveaxis(image.ramp.paint(image.pixels), -1, axis)
+    details = replace(image.details, ramp=None, painted=None)
+    return replace(image, pixels=colours, channel_axis=axis, axes="", details=details)

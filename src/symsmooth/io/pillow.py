@@ -30,9 +30,8 @@ from PIL import Image
 from .base import FileError, OpenFile
 from .formats import FORMATS
 from .ifd import exif_with_software
-from .images import Array, Details, ImageFile, Ramp, native
+from .images import Array, Details, ImageFile, Ramp, find_ramp, native
 from .limits import check_declared_size, check_scans
-from .palette import find_ramp
 
 _BEST_COMPRESSION = {"WEBP": 100_000}  # plain surfaces take next to nothing; others as deflate
 _ORIENTATION = 0x0112
@@ -81,8 +80,9 @@ def read(file: OpenFile) -> list[ImageFile]:
     depth, colour_type = 8, 2
     if format == "PNG":
         depth, colour_type = handle.read(26)[24:].ljust(2, b"\0")
-    coded = handle.read() if format == "JPEG" else b""
-    check_scans(coded)
+    elif format == "JPEG":
+        coded = handle.read()
+        check_scans(coded)
     handle.seek(0)
     try:
         with Image.open(handle, formats=[format]) as opened:
@@ -190,17 +190,18 @@ def _plain_mode(picture: Image.Image) -> Image.Image:
 def write(handle: BinaryIO, images: Sequence[ImageFile], format: str, note: str) -> None:
     """Write one picture, its alpha put back."""
     (image,) = images
-    pixels = image.channels_last.reshape(*image.spatial, image.n_channels)
-    if image.ramp is not None:
-        keeps = FORMATS[format].palette
-        pixels = image.ramp.hold(pixels) if keeps else image.ramp.paint(pixels[..., 0])
+    pixels, ramp = image.channels_last, image.ramp
+    if pixels.ndim == 2:
+        pixels = pixels[..., np.newaxis]
+    if ramp is not None:
+        pixels = ramp.hold(pixels) if FORMATS[format].palette else ramp.paint(pixels[..., 0])
     if image.alpha is not None:
         pixels = np.dstack([pixels, image.alpha])
     if FORMATS[format].exif:
         orientation = image.details.orientation
         pixels = _turned(pixels, _UNTURN.get(orientation, orientation))
     if format == "PNG":
-        _write_png(handle, pixels, image, note)
+        _write_png(handle, pixels, image, ramp, note)
     elif format == "JPEG":
         _write_jpeg(handle, pixels, image, note)
     else:
@@ -272,14 +273,16 @@ def _load_as(
     return np.array(opened)
 
 
-def _write_png(handle: BinaryIO, pixels: Array, image: ImageFile, note: str) -> None:
+def _write_png(
+    handle: BinaryIO, pixels: Array, image: ImageFile, ramp: Ramp | None, note: str
+) -> None:
     """Write pixels (rows, columns, samples) among the chunks of the file they came from."""
     rows, columns, samples = pixels.shape
     depth, has_alpha = 8 * pixels.dtype.itemsize, image.alpha is not None
-    kind = _PALETTE if image.ramp is not None else _KINDS[samples - has_alpha, has_alpha]
+    kind = _PALETTE if ramp is not None else _KINDS[samples - has_alpha, has_alpha]
     handle.write(_SIGNATURE)
     _put(handle, b"IHDR", struct.pack(">IIBBBBB", columns, rows, depth, kind, 0, 0, 0))
-    for chunk in _png_chunks(image, note, (depth, kind)):
+    for chunk in _png_chunks(image.details, ramp, note, (depth, kind)):
         if chunk != _PIXELS:
             _put(handle, *chunk)
             continue
@@ -297,18 +300,20 @@ def _put(handle: BinaryIO, kind: bytes, body: bytes) -> None:
     handle.write(struct.pack(">I", zlib.crc32(kind + body)))
 
 
-def _png_chunks(image: ImageFile, note: str, kind_now: tuple[int, int]) -> list[Chunk]:
+def _png_chunks(
+    details: Details, ramp: Ramp | None, note: str, kind_now: tuple[int, int]
+) -> list[Chunk]:
     """Return the chunks around the pixels, with the palette, and the note in EXIF or in a text."""
-    own, is_png = image.details.own, isinstance(image.details.own, PngParts)
-    found = own.chunks if is_png else [*_as_chunks(image.details), _PIXELS]
+    own, is_png = details.own, isinstance(details.own, PngParts)
+    found = own.chunks if is_png else [*_as_chunks(details), _PIXELS]
     same_kind = is_png and own.kind == kind_now
     chunks = [  # unknown ones say in the case of their last letter whether they hold for new pixels
         (kind, body)
         for kind, body in found
         if kind in _KNOWN or kind[3:].islower() or (same_kind and kind in _OF_OLD_KIND)
     ]
-    if image.ramp is not None:  # only a background colour may stand between a palette and pixels
-        _insert(chunks, (b"PLTE", image.ramp.colours.tobytes()), b"bKGD", b"IDAT")
+    if ramp is not None:  # only a background colour may stand between a palette and pixels
+        _insert(chunks, (b"PLTE", ramp.colours.tobytes()), b"bKGD", b"IDAT")
     exif = [i for i, (kind, _) in enumerate(chunks) if kind == b"eXIf"]
     for i in exif:
         chunks[i] = b"eXIf", exif_with_software(chunks[i][1], note) or chunks[i][1]

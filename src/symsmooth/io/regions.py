@@ -13,7 +13,6 @@ import os
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -28,8 +27,7 @@ from .base import (
     suppress_warnings,
 )
 from .boxes import Box, check_box
-from .files import write_checked
-from .formats import FORMATS, format_of, module_of, open_file
+from .formats import FORMATS, format_of, module_of, open_file, write_checked
 from .images import Array, Details, ImageFile, channels_of
 from .workplace import Workplace, box_key
 
@@ -221,12 +219,7 @@ class Target:
     def __enter__(self) -> Target:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None and self._pixels is not None:
                 self.finish()

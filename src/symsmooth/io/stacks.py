@@ -37,16 +37,8 @@ class Stack:
 def cut(image: ImageFile, third: Third = "auto") -> Stack:
     """Say which pieces of an image are denoised, each by itself.
 
-    Parameters
-    ----------
-    image : ImageFile
-    third : {"auto", "none", "volume", "time"}
-        The axis that joins height and width: Z if there is one; none; Z or else the only other axis;
-        time, or else the only other axis if nobody named it.
-
-    Returns
-    -------
-    Stack
+    ``third`` is the axis that joins height and width: Z if there is one ("auto"); none; Z or else the only
+    other axis ("volume"); time, or else the only other axis if nobody named it.
 
     Examples
     --------

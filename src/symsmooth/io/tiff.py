@@ -27,9 +27,8 @@ import tifffile
 from .base import FileError, OpenFile
 from .boxes import How, build, how_reduced
 from .ifd import add_software, check_directories
-from .images import Array, Details, ImageFile, channels_of, native
+from .images import Array, Details, ImageFile, channels_of, find_ramp, native
 from .limits import check_declared_size, check_scans
-from .palette import find_ramp
 from .regions import Source, reserve
 from .segments import (
     Segments,

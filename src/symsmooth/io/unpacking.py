@@ -19,15 +19,10 @@ _BLOCK = 2**17  # bytes that a block of Zstandard holds at most
 _ZSTD = b"\x28\xb5\x2f\xfd"
 
 
-def bound_unpacking(array: Any, limit: int) -> None:
-    """Make an open Zarr array refuse chunks that unpack to more bytes than ``limit``."""
-    _bound(array._async_array.codec_pipeline, limit)
-
-
-def _bound(codecs: Any, limit: int) -> None:
-    """Give codecs that unpack something a look at it first; those in a shard, too."""
+def bound_unpacking(codecs: Any, limit: int) -> None:
+    """Make codecs of an open Zarr array, those in a shard too, refuse what unpacks to more bytes."""
     for codec in codecs:
-        _bound(getattr(codec, "codecs", ()), limit)
+        bound_unpacking(getattr(codec, "codecs", ()), limit)
         if hasattr(codec, "compressor"):  # version 2 has one codec for all it does
             name = getattr(codec.compressor, "codec_id", "")
         else:

@@ -128,12 +128,8 @@ class Video:
     def survey(self, decode: bool = True, report: Callable[[int], object] | None = None) -> None:
         """Look through all of it; refuse what is damaged, and keep the times of frames.
 
-        Parameters
-        ----------
-        decode : bool
-            Whether frames are decoded, by which all damage is seen; else only packets are read.
-        report : callable or None
-            Told how many frames there are so far.
+        Frames are decoded, by which all damage is seen, or only packets are read; ``report`` is told how
+        many there are so far.
         """
         self._open()
         times: list[int] = []

@@ -125,7 +125,7 @@ def open_array(path: Path, name: str, mode: Any) -> Any:
     """Open one array of a store, by its name in it; its chunks unpack to what they claim at most."""
     place = path / name_inside(path, name) if name else path
     array = zarr.open_array(str(place), mode=mode)
-    bound_unpacking(array, 2 * _piece(array) + _SPARE)
+    bound_unpacking(array._async_array.codec_pipeline, 2 * _piece(array) + _SPARE)
     return array
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.image import Array, Float, Picture, open_image
-from ..core.options import check_share, check_strength, make_rng
+from ..core.options import check_one_of, check_share, check_strength, make_rng
 from ..core.parallel import Pool, Progress
 from ..core.signatures import described_like, parameters_of
 from ..gsfw.observation import Observation
@@ -74,10 +74,11 @@ def fit_denoise_raw(
     """
     check_strength(strength)
     check_share("grain", grain)
-    _check_quality(quality)
+    check_one_of("quality", quality, tuple(PRESETS))
     exposure = _expose(mosaic, pattern, black, white, mask)
     generator = make_rng(rng)
-    found = exposure.estimate() if noise is None else exposure.of_light(_for_colours(noise))
+    given = None if noise is None else _for_colours(noise)
+    found = exposure.estimate() if given is None else in_other_units(given, 1.0 / exposure.unit)
     stabilised = stabilise(exposure.light, exposure.tile, found)
     defects = find_defects(stabilised, exposure.tile)
     missing = exposure.picture.mask
@@ -90,7 +91,7 @@ def fit_denoise_raw(
     if grain > 0.0:
         light += np.float32(grain) * np.where(holes, np.float32(0), exposure.light - light)
     image = exposure.restore(light, defects)
-    law = exposure.of_mosaic(found) if noise is None else _for_colours(noise)
+    law = given or in_other_units(found, exposure.unit)
     return RawResult(image, NoiseModel(law), int(defects.sum()), int(exposure.highlights.sum()))
 
 
@@ -168,7 +169,7 @@ def estimate_raw_noise(
     True
     """
     exposure = _expose(mosaic, pattern, black, white, mask)
-    return NoiseModel(exposure.of_mosaic(exposure.estimate()))
+    return NoiseModel(in_other_units(exposure.estimate(), exposure.unit))
 
 
 @dataclass(frozen=True)
@@ -186,14 +187,6 @@ class _Exposure:
         """Return the noise of the light."""
         excluded = self.clipped if self.picture.mask is None else self.clipped | self.picture.mask
         return fit_sensor_noise(self.light, self.tile, excluded)
-
-    def of_light(self, noise: Photons) -> Photons:
-        """Return a law that is in the units of the mosaic for its light."""
-        return in_other_units(noise, 1.0 / self.unit)
-
-    def of_mosaic(self, noise: Photons) -> Photons:
-        """Return a law of the light in the units of the mosaic."""
-        return in_other_units(noise, self.unit)
 
     def restore(self, light: Float, defects: Array) -> Array:
         """Return denoised light as a mosaic of the dtype that came; what clips stays as it is."""
@@ -272,8 +265,9 @@ def _remove_noise(
     pool: Pool,
 ) -> Float:
     """Remove noise of variance 1 from a mosaic without holes."""
-    pilot: Quality = "preview" if quality in ("preview", "fast") else "fast"
-    second = _wants_second_opinion(exposure, quality)
+    thorough = len(PRESETS[quality].pilots) > 1  # "balanced" and what takes longer
+    pilot: Quality = "fast" if thorough else "preview"
+    second = thorough and _can_have_second_opinion(exposure)
     with pool.part(_COLOUR_TIME, "colour"):
         colour = find_colour(stabilised, exposure.tile, strength, pilot, rng, pool)
     grey = (stabilised - colour)[..., np.newaxis]
@@ -288,10 +282,10 @@ def _remove_noise(
     return denoised
 
 
-def _wants_second_opinion(exposure: _Exposure, quality: Quality) -> bool:
-    """Whether a whole Bayer mosaic is to be denoised well, and is large enough to hold patches."""
+def _can_have_second_opinion(exposure: _Exposure) -> bool:
+    """Whether it is a whole Bayer mosaic, large enough to hold patches."""
     bayer = exposure.tile.shape == (2, 2) and exposure.picture.mask is None
-    return bayer and quality in ("balanced", "best") and min(exposure.light.shape) >= _SMALLEST
+    return bayer and min(exposure.light.shape) >= _SMALLEST
 
 
 def _for_colours(noise: NoiseModel) -> Photons:
@@ -307,8 +301,3 @@ def _for_colours(noise: NoiseModel) -> Photons:
     if len(law.gain) != 3:
         raise ValueError(f"noise must have one channel or three, got {len(law.gain)}")
     return law
-
-
-def _check_quality(quality: str) -> None:
-    if quality not in PRESETS:
-        raise ValueError(f"quality must be one of {', '.join(PRESETS)}, got {quality!r}")

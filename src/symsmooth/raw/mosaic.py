@@ -31,12 +31,7 @@ _LARGEST = 8  # pixels a side of a pattern
 
 
 def parse_pattern(pattern: str | ArrayLike) -> Array:
-    """Return a pattern as an array of colour numbers, or say why it is none.
-
-    Parameters
-    ----------
-    pattern : str or array_like
-        "RGGB", "BGGR", "GRBG", "GBRG", "X-Trans", rows of letters such as "RG/GB", or the array itself.
+    """Return a pattern (a name, rows of letters such as "RG/GB") as an array, or say why it is none.
 
     Examples
     --------
@@ -118,17 +113,7 @@ def neighbour_steps(pattern: Array, colour: int) -> Array:
 
 
 def over_neighbours(values: Array, pattern: Array, combine: Any, outside: Any) -> Array:
-    """Combine the eight nearest neighbours of the same colour, pixel by pixel.
-
-    Parameters
-    ----------
-    values : ndarray (y, x)
-    pattern : ndarray
-    combine : ufunc
-        Of two arrays, such as ``np.maximum``.
-    outside : number
-        What neighbours beyond the border are.
-    """
+    """Combine the eight nearest neighbours of the same colour by a ufunc; beyond borders is ``outside``."""
     steps = {colour: neighbour_steps(pattern, colour) for colour in range(3)}
     reach = max(int(np.abs(each).max()) for each in steps.values())
     padded = np.pad(values, reach, constant_values=outside)

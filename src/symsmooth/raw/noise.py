@@ -21,7 +21,6 @@ from ..core.parallel import Pool
 from ..noise.level import gradient_energy, patch_variance
 from ..noise.levels import Photons
 from .colour import find_colour
-from .lines import fit_line
 from .mosaic import lattice, sites, tiled
 
 _SIDE = 5  # pixels of a patch
@@ -38,18 +37,15 @@ _CALM = 0.3  # quantile of the energy where colours are compared
 _MIN_GAIN = 1e-10
 _WINDOW, _WINDOWS = 240, 4  # pixels (a multiple of all patterns), windows along each side
 _NO_GROWTH = 1e-4  # gain over standard deviation where noise does not grow with the light
+_ROUNDS, _SETTLED = 30, 1e-4  # of the fit, unless it moves by less
+_TEXTURE = 1.5  # a variance above the line is doubted so much more than one below
 
 
 def fit_sensor_noise(light: Float, pattern: Array, excluded: Array | None = None) -> Photons:
     """Estimate gain and read noise of red, green and blue from a mosaic less its black.
 
-    Parameters
-    ----------
-    light : ndarray (y, x)
-        A mosaic less its black, in units of its spread; of a large one sixteen windows are looked at.
-    pattern : ndarray
-    excluded : ndarray of bool (y, x) or None
-        Pixels that say nothing: missing, clipped.
+    Light is in units of its spread; of a large mosaic sixteen windows are looked at.  Pixels that are
+    ``excluded`` say nothing: missing, clipped.
     """
     light = _windows(light, pattern)
     excluded = None if excluded is None else _windows(excluded, pattern)
@@ -162,12 +158,7 @@ def _fit_colours(
 def profile_noise(profile: ArrayLike, span: float) -> Photons:
     """Return what the NoiseProfile of a DNG says, for pixels that lie ``span`` between black and white.
 
-    Parameters
-    ----------
-    profile : array_like
-        Pairs (S, O) with variance S x + O of a pixel x between 0 and 1: one pair, or one for each colour.
-    span : float
-        White less black.
+    It has pairs (S, O) with variance S x + O of a pixel x between 0 and 1: one, or one for each colour.
     """
     pairs = np.asarray(profile, np.float64).reshape(-1, 2)
     pairs = np.repeat(pairs, 3, axis=0) if len(pairs) == 1 else pairs
@@ -191,12 +182,41 @@ def in_other_units(noise: Photons, unit: float) -> Photons:
 
 def _fit(levels: Array, variances: Array) -> tuple[float, float]:
     """Fit variance = gain * level + read, read >= 0, in the relative residuals, robustly."""
-    gain, read = fit_line(levels, variances)
+    gain, read = _fit_line(levels, variances)
     if read < 0.0:  # less than no read noise: the line must begin at black
         gain, read = float(np.median(variances / np.maximum(levels, 1e-30))), 0.0
     elif gain <= 0.0:
         gain, read = 0.0, float(np.median(variances))
     return _growing(gain, read)
+
+
+def _fit_line(levels: Array, variances: Array) -> tuple[float, float]:
+    """Fit variance = gain * level + offset by reweighting (Cauchy): texture only adds to variances."""
+    tiny = 1e-12 + 1e-6 * float(variances.max(initial=0.0))
+    gain, offset = _least_squares(levels, variances, 1.0 / np.maximum(variances, tiny) ** 2)
+    for _ in range(_ROUNDS):
+        predicted = np.maximum(gain * levels + offset, tiny)
+        residuals = (variances - predicted) / predicted
+        scaled = np.where(residuals > 0, _TEXTURE, 1.0) * residuals / _spread(residuals)
+        before = np.array([gain, offset])
+        gain, offset = _least_squares(levels, variances, 1.0 / (1.0 + scaled**2) / predicted**2)
+        if np.abs([gain, offset] - before).max() <= _SETTLED * max(abs(gain), abs(offset)):
+            break
+    return float(gain), float(offset)
+
+
+def _least_squares(levels: Array, variances: Array, weights: Array) -> tuple[float, float]:
+    """Fit a line by weighted least squares."""
+    total = weights.sum()
+    centre, mean = weights @ levels / total, weights @ variances / total
+    away = levels - centre
+    gain = weights @ (away * variances) / max(weights @ away**2, 1e-300)
+    return gain, mean - gain * centre
+
+
+def _spread(residuals: Array) -> float:
+    """Return their robust standard deviation; groups of patches are not surer than 3 %."""
+    return max(1.4826 * float(np.median(np.abs(residuals))), 0.03)
 
 
 def _growing(gain: float, read: float) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 - ``markup``: elements as escaped strings;
 - ``page``: the shell: header, contents, sections, light and dark;
 - ``tables``: a table in HTML;
-- ``plots``: one plot, three forms: SVG inside the page (in the page's colours), SVG and PNG files;
+- ``plots``: lines as SVG inside the page, in the page's colours;
 - ``pictures``: strips of pictures with linked zoom and a divider.
 
 ``style.css`` and ``viewer.js`` are put into every page.  Nothing here knows of denoising.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from .markup import Html, element, join, prose
 from .page import Section, page
 from .pictures import Panel, strip, webp_uri
-from .plots import Plot, Series, Style
+from .plots import Plot, Series
 from .tables import Row, Table
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "Row",
     "Section",
     "Series",
-    "Style",
     "Table",
     "element",
     "join",

@@ -58,7 +58,9 @@ def compare_page(found: Comparison, progress: Progress | None = None) -> str:
     >>> compare_page(Comparison("a", noisy, 20.0, 255.0, [smooth])).startswith("<!doctype html>")
     True
     """
-    shown = _range(found)
+    shown = found.shown or display_range(
+        found.noisy if found.reference is None else found.reference
+    )
     drawing = part_of(progress, 0.0, _DRAWING)
     pictures, treatment = _pictures(found, shown, "The whole picture", drawing)
     if progress is not None:
@@ -77,11 +79,12 @@ def compare_page(found: Comparison, progress: Progress | None = None) -> str:
         Section("noise", "Is it noise that was removed?", _noise_plots(found)),
         Section("run", "How it was made", element("dl", listed, class_="facts")),
     ]
-    return page(f"{found.name}, denoised", _lead(found), sections, foot=_foot())
-
-
-def _range(found: Comparison) -> Range:
-    return found.shown or display_range(found.noisy if found.reference is None else found.reference)
+    foot = element(
+        "p",
+        "Keys on a picture: + and - zoom, arrows move, 0 shows all of it. "
+        "This page is one file and asks for nothing from the network.",
+    )
+    return page(f"{found.name}, denoised", _lead(found), sections, foot=foot)
 
 
 def _lead(found: Comparison) -> Child:
@@ -285,11 +288,3 @@ def radial_spectrum(noise: Array) -> tuple[Array, Array]:
     number = np.bincount(place.ravel(), minlength=bins + 1)[:bins]
     known = number > 0
     return (np.arange(bins) + 0.5)[known] / (2 * bins), total[known] / number[known]
-
-
-def _foot() -> Child:
-    return element(
-        "p",
-        "Keys on a picture: + and - zoom, arrows move, 0 shows all of it. "
-        "This page is one file and asks for nothing from the network.",
-    )

@@ -47,22 +47,11 @@ def strip(
     ratio: float = 1.0,
     large: bool = False,
 ) -> Html:
-    """Return a strip of panels.
+    """Return a strip of panels of one size, under a title that is also said to those who cannot see it.
 
-    Parameters
-    ----------
-    title : str
-        Said above the strip, and to those who cannot see it.
-    panels : sequence of Panel
-        Of one size.
-    other : str
-        What the panels can be switched to; "" if to nothing.
-    below, below_title : sequence of Panel, str
-        More panels in a row of their own; they zoom with the others.
-    ratio : float
-        Width over height of the pictures.
-    large : bool
-        Whether the pictures are what the page is about: larger, and two laid over each other at once.
+    ``other`` is what panels can be switched to; panels ``below`` are a row of their own and zoom with the
+    others; ``ratio`` is width over height; ``large`` pictures are what the page is about: two of them are
+    laid over each other at once.
     """
     every = [*panels, *below]
     switchable = bool(other) and any(panel.other for panel in panels)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from symsmooth.reports import Plot, Series
-
 from .common import EIGHT, OURS, Contender, grid, mean, minus, strip_of, strip_plan, value
 from .main_table import QUICK, means, noise_levels
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import main_mean
+from .plots import Plot, Series
 from .tables import Compared, Row, Table
 
 TUNED_NLM = Contender("NLM, tuned h_r", "nlm")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 
-from symsmooth.reports import Plot, Series
-
 from .common import SIDE, Contender, mean, strip_of, strip_plan, value
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed
+from .plots import Plot, Series
 from .tables import Compared, Row, Table
 
 WITHIN = 0.25

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from symsmooth.reports import Plot, Series
-
 from .clusters_sigma import judge
 from .common import BM3D, GSF, mean, strip_of, strip_plan, value
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed
+from .plots import Plot, Series
 from .tables import Compared, Table
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from symsmooth.reports import Plot, Series
-
 from .common import SIDE, Contender, strip_of, strip_plan
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed
+from .plots import Plot, Series
 from .tables import Compared, Row, Table
 
 COUNTS = (20, 30, 45, 60, 80, 100, 115, 130, 144, 160, 180, 200, 240, 280, 340, 400)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from symsmooth.core.image import Array
-from symsmooth.reports import Plot, Series
 
 from . import gain
 from .common import strip_of, strip_plan
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed
+from .plots import Plot, Series
 from .tables import Compared, Row, Table
 
 LOW, HIGH = 0.5, 0.8  # where the sign must change, in sigma

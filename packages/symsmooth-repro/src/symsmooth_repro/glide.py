@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from symsmooth.reports import Plot, Series
-
 from .common import GLIDE, GSF, grid, minus, strip_of, strip_plan
 from .main_table import QUICK, means, noise_levels
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import main_mean
+from .plots import Plot, Series
 from .tables import Compared, Row, Table
 
 TWO = (GLIDE, GSF)

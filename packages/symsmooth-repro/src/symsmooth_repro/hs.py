@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-from symsmooth.reports import Plot, Series
-
 from .common import GSF, NLM, ONE_STEP, Contender, db, mean, minus, strip_of, strip_plan, value
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed
+from .plots import Plot, Series
 from .tables import Compared, Row, Table
 
 THREE = (NLM, ONE_STEP, GSF)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from symsmooth.reports import Plot, Series
-
 from .common import EIGHT, GSF, Contender, grid, mean, minus, strip_of, strip_plan, value
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import main_mean, printed
+from .plots import Plot, Series
 from .tables import Compared, Row, Table
 
 QUICK = ("house", "man")

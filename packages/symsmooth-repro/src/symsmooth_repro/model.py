@@ -6,9 +6,10 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from symsmooth.reports import Html, Plot
+from symsmooth.reports import Html
 
 from .images import ImageSet
+from .plots import Plot
 from .provenance import Provenance
 from .tables import Table
 

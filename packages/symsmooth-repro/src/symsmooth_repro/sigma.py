@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from symsmooth.reports import Plot, Series, Style
-
 from .common import (
     GSF,
     GSF_ONE_PASS,
@@ -20,6 +18,7 @@ from .common import (
 from .images import CLASSICS
 from .model import Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import main_mean, printed
+from .plots import Plot, Series, Style
 from .tables import Compared, Row, Table
 
 THREE = (NLM, ONE_STEP, GSF)

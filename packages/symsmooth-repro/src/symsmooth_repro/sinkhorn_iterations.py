@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from symsmooth.reports import Plot, Series
-
 from . import gain
 from .common import Contender, strip_of, strip_plan
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed
+from .plots import Plot, Series
 from .tables import Row, Table
 
 MAX_ITERATIONS = 10

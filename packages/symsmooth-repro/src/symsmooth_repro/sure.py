@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from symsmooth.reports import Plot, Series
-
 from .common import SIDE, Contender, strip_of, strip_plan
 from .model import Cell, Claim, Experiment, Outcome, Plan, Results, Setting
 from .paper import printed
+from .plots import Plot, Series
 from .tables import Compared, Row, Table
 
 FIDELITIES = tuple(float(t) for t in np.round(np.arange(0.0, 30.01, 0.1), 2))

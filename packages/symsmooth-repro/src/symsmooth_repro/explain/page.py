@@ -12,10 +12,8 @@ from symsmooth.mixture.figures import sure_curve
 from symsmooth.mixture.gsf import GSFResult
 from symsmooth.reports import (
     Panel,
-    Plot,
     Row,
     Section,
-    Series,
     Table,
     element,
     page,
@@ -26,6 +24,7 @@ from symsmooth.reports import (
 from symsmooth.reports.display import Range, display_range
 from symsmooth.reports.markup import Child, Html
 
+from ..plots import Plot, Series
 from .learning import H_S, PATCH, WEAK, Learned, Neighbours
 
 _RADIUS = 30  # pixels around a patch that are shown: 3 h_s, where the soft window ends
