@@ -33,9 +33,8 @@ _SAME_LIGHT = 0.05  # of the brightness: frames further apart are of another exp
 _WIDE = 0.3  # of the largest brightness: without darks, frames must differ by as much
 _POINTS = 65  # of a curve
 _MOST_REJECTED = 0.1  # share of the blocks: with more, something moved
-_RARE = (
-    1e-8  # chance of a pixel that no noise explains: 10 frames have 10^7 pixels that are looked at
-)
+_RARE = 1e-8  # chance of a pixel that no noise explains: of ten frames 10^7 are looked at
+_CLIPPED = "frames are clipped nearly everywhere: give shorter exposures"
 
 
 def calibrate_noise(

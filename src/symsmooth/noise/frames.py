@@ -53,7 +53,8 @@ class Blocks:
         counts = [scene.n_blocks for scene in scenes]
         n_frames = np.repeat([scene.n_frames for scene in scenes], counts)
         measured = zip(*(scene.measure() for scene in scenes), strict=True)
-        return cls(*map(np.concatenate, measured), n_frames, np.arange(len(scenes)).repeat(counts))
+        number = np.arange(len(scenes)).repeat(counts)
+        return cls(*[*map(np.concatenate, measured), n_frames, number])
 
     def where(self, chosen: Array) -> Blocks:
         """Return some of them."""
