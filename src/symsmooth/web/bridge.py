@@ -12,13 +12,9 @@ import numpy as np
 
 from ..app import jobs, noise_report, raw
 from ..app.blend import BlendJob, blend_files
-from ..app.compare import question_unchanged as question_unchanged
-from ..app.compare import run_trial as run_trial
 from ..app.job import DenoiseJob
-from ..app.job_warnings import JobWarning as JobWarning
-from ..app.job_warnings import Remedy
-from ..app.noise_report import NoiseDescription
-from ..app.noise_report import value_range as value_range
+from ..app.job_warnings import JobWarning, Remedy
+from ..app.noise_report import NoiseDescription, value_range
 from ..app.run import FileJob, run
 from ..app.series import SeriesJob, look_at_series
 from ..app.stack import apply, describe_noise, noise_estimator
@@ -34,8 +30,7 @@ from ..io.stacks import cut
 from ..methods import DEFAULT, METHODS
 from ..noise import Noise, NoiseEstimator, resolve
 from ..raw.mosaic import COLOURS
-from .catalogue import BY_NAME, NOISE_NAMES
-from .settings import Settings
+from .settings import BY_NAME, NOISE_NAMES, Settings
 
 _WORKING_BYTES = 64  # of memory for a pixel at work
 _POINTS = 33  # of the plot of level against brightness
@@ -97,11 +92,6 @@ def mosaic_name(image: ImageFile) -> str:
         return "linear raw"
     letters = "".join(COLOURS[colour] for colour in np.ravel(info.pattern))
     return f"raw mosaic {letters}" if info.pattern.shape == _BAYER else "raw mosaic, X-Trans"
-
-
-def developed(image: ImageFile) -> Array:
-    """Return a raw image developed, 8 bits a colour."""
-    return (raw.develop(image).pixels >> 8).astype(np.uint8)
 
 
 def write_developed(path: Path) -> Path:

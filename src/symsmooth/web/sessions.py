@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .errors import PageError
 from .pool import Run
-from .settings import Settings
+from .settings import PageError, Settings
 
 MAX_PICTURES = 30  # of one session: a table of more is no help
 VIEW = ".view.npy"  # pixels as they are shown; no file that is dropped can have this name
