@@ -263,7 +263,7 @@ def _of_tissue(patches: Array) -> float:
 
 def _sigma_of(mean: float, level: float) -> float:
     """Return sigma of Rician pixels of some mean and standard deviation."""
-    signals = np.concatenate([np.linspace(0, 5, 101), np.geomspace(5, 1e3, 60)[1:]])
+    signals = np.linspace(0, 32, 1001) ** 2
     expected, spread = moments(signals)
     return float(level / np.interp(mean / max(level, 1e-30), expected / spread, spread))
 
@@ -313,7 +313,6 @@ def _background(patches: Array) -> tuple[float, float]:
     pixels, share = patches[alike], float(alike.mean())
     ratio = pixels.mean() ** 2 / (pixels**2).mean()  # pi/4 without signal, 1 where it is large
     chance = 0.5 / np.sqrt(pixels.size)  # two standard errors of it
-    is_pure = (
-        ratio < moments(np.ones(1))[0][0] ** 2 / 3 + chance
-    )  # less than a signal of sigma makes of it
+    (mean,), _ = moments(np.ones(1))  # of a signal of sigma: with less, it is background
+    is_pure = ratio < mean**2 / 3 + chance
     return (float(np.sqrt(variance)), share) if is_pure and share > _FEWEST else (0.0, 0.0)

@@ -15,25 +15,30 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
+from ..app import jobs, raw
+from ..app.blend import BlendJob, blend_files
 from ..app.compare import question_unchanged, run_trial
 from ..app.job_warnings import JobWarning
 from ..app.noise_report import value_range
+from ..app.stack import noise_of_frames
 from ..core.image import Array
 from ..core.metrics import psnr, ssim
 from ..core.parallel import Progress, part_of
-from ..io import FileError, ImageFile, format_of, limit_decoded_size, read_images
+from ..io import FileError, ImageFile, format_of, limit_decoded_size, read_images, write_images
 from ..io.formats import ending_of, is_video_name
 from ..io.noise_files import load_noise
 from ..io.stacks import cut
+from ..methods import DEFAULT, METHODS
 from ..noise import resolve
 from . import bridge, pictures
-from .sessions import NOISE, VIEW, denoised_name
+from .sessions import NOISE, VIEW, name_with
 from .settings import BY_NAME, Settings
 from .worker import Reporter
 
 # Formats that can hold channels as pictures of their own.
 _MANY_AXES = ("TIFF", "FITS", "NPY", "NIFTI", "NIFTI.GZ", "MRC")
 _DEVELOPED = (0.0, 255.0)  # black and white of a developed picture
+_WARM_UP = 64  # pixels a side of what is denoised before the first work comes
 PART = 99  # the number of the panel that is a part of the picture
 _SIDE = 448  # of the part that is done first
 _LARGE = 2**22  # pixels from which on it covers the screen, because the whole takes long ...
@@ -125,7 +130,7 @@ def _info(looked: Any, view: Array, others: list[dict[str, Any]]) -> dict[str, A
     middle = pictures.middle_of(view, len(others))
     noise = bridge.noise_details(model, words, span, ranges["all"])
     return {
-        "description": bridge.describe(image),
+        "description": jobs.describe_size(image, cut(image)),
         "format": image.format,
         "dtype": str(view.dtype),
         "width": middle.shape[1],
@@ -264,8 +269,11 @@ def _job(
     """Return what is done to a file, or say what cannot be."""
     if kind == "series":
         settings = replace(settings, third="time")
-    if kind in ("video", "series"):
-        bridge.check_frames(settings)
+    method = BY_NAME[settings.method]
+    if kind in ("video", "series") and settings.third == "time" and not method.time:
+        raise ValueError(
+            f"{method.title} knows of no time; choose the method Automatic, or Slices."
+        )
     job = bridge.make_job(settings, info["noise"]["sigma"], workers)
     if job.noise_region is None or not info["others"]:
         return job
@@ -280,11 +288,13 @@ def _job(
 def _targets(sources: Sequence[Path], kind: str, folder: Path) -> list[Path]:
     """Return where results go: one file, or one for each frame, which may have the same names."""
     if kind == "series":
-        return [folder / f"frame-{n}" / denoised_name(path) for n, path in enumerate(sources)]
+        return [
+            folder / f"frame-{n}" / name_with(path, "denoised") for n, path in enumerate(sources)
+        ]
     ending = ".dng" if kind == "raw" else None
     if kind == "video" and not is_video_name(sources[0]):  # its own container is not written
         ending = ".mkv"
-    return [folder / denoised_name(sources[0], ending)]
+    return [folder / name_with(sources[0], "denoised", ending)]
 
 
 def _stage(what: str, kind: str) -> str:
@@ -364,7 +374,7 @@ def compare(
     doubts: dict[JobWarning, list[str]] = {}  # what is doubtful: about which methods
     unchanged: list[str] = []  # methods that know white noise only, and found none
     reporter.progress(0.0, "finding the noise")
-    estimator = bridge.estimator_of(pixels, axis)
+    estimator = noise_of_frames([pixels], axis, "auto", "keep")
     model = resolve(estimator)
     for number, name in enumerate(names):
         takes = BY_NAME[name].noise
@@ -476,17 +486,23 @@ def draw(wanted: dict[str, Any], reporter: Reporter) -> bytes:
 
 
 def develop(path: Path, reporter: Reporter) -> Path:
-    """Write the developed picture of a DNG of ours beside it."""
-    return bridge.write_developed(path)
+    """Write the developed picture of a DNG of ours beside it, as the command line would."""
+    target = path.with_suffix(".tif")
+    write_images(target, [raw.develop(read_images(path)[0])])
+    return target
 
 
 def blend(
     noisy: Sequence[Path], denoised: Sequence[Path], strength: float, colour: float, max_bytes: int,
     reporter: Reporter,
 ) -> list[Path]:  # fmt: skip
-    """Write the blend of each file beside its result: strength after the fact."""
-    pairs = zip(noisy, denoised, strict=True)
-    return [bridge.blend(*pair, strength, colour, max_bytes) for pair in pairs]
+    """Write the blend of each file with its result beside that, as the command line would."""
+    targets = [path.with_name(name_with(path, "blend")) for path in denoised]
+    own = None if colour == strength else colour
+    for files in zip(noisy, denoised, targets, strict=True):
+        with limit_decoded_size(2 * max_bytes):
+            blend_files(BlendJob(*files, strength, own))
+    return targets
 
 
 def inspect_noise(path: Path, reporter: Reporter) -> str:
@@ -496,4 +512,5 @@ def inspect_noise(path: Path, reporter: Reporter) -> str:
 
 def warm_up(workers: int | None, reporter: Reporter) -> None:
     """Load what inspecting and denoising a picture take."""
-    bridge.warm_up(workers)
+    noise = np.random.default_rng(0).normal(100.0, 20.0, (_WARM_UP, _WARM_UP))
+    METHODS[DEFAULT](noise, workers=workers)
