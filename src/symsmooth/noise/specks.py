@@ -21,6 +21,7 @@ import numpy as np
 import scipy.special
 
 from ..core.image import Array, Float, Picture
+from .level import middle
 
 Specks = Literal["auto", "keep", "remove"]
 
@@ -65,11 +66,9 @@ def find_specks(picture: Picture, *, asked: bool) -> Array | None:
     rules: list[_Rule] = [_any_speck] * n_channels
     if not asked:
         scene = picture.scene
-        sample = scene.noisy
-        middle = _middle(sample.reshape(-1, *sample.shape[-3:]))
-        extent = float(np.ptp(middle))
-        is_fine = n_channels == 1 and scene.step < _FINE * extent
-        chosen = [_choose(_Look.at(middle[..., c]), is_fine) for c in range(n_channels)]
+        sample = middle(scene.noisy, _LOOKED_AT)
+        is_fine = n_channels == 1 and scene.step < _FINE * float(np.ptp(sample))
+        chosen = [_choose(_Look.at(sample[..., c]), is_fine) for c in range(n_channels)]
         if all(rule is None for rule in chosen):
             return None
         rules = [rule or _no_speck for rule in chosen]
@@ -223,11 +222,3 @@ def _all_rounds(pixels: Float, rule: _Rule) -> Array:
         found |= new
         seen = np.where(new, look.middle, seen)
     return found
-
-
-def _middle(slices: Float) -> Float:
-    """Return the middle of the middle slice, (y, x, channels)."""
-    plane = slices[len(slices) // 2]
-    starts = [max((size - _LOOKED_AT) // 2, 0) for size in plane.shape[:2]]
-    y, x = (slice(start, start + _LOOKED_AT) for start in starts)
-    return plane[y, x]
