@@ -22,7 +22,7 @@ from symsmooth.app.errors import UsageError
 from symsmooth.io import read_image, write_image
 from symsmooth.noise import Correlated, Heteroscedastic, PoissonGaussian, White
 from symsmooth.noise.resolve import NAMES
-from symsmooth.web import catalogue
+from symsmooth.web import settings as catalogue
 
 from ..fakes import use_methods
 

@@ -271,3 +271,11 @@ def test_a_large_frame_is_looked_at_in_windows() -> None:
     rng, ramp = np.random.default_rng(0), np.linspace(50, 3000, 1600)
     shots = [(2.0 * rng.poisson(ramp / 2, (1100, 1600))).astype(np.uint16) for _ in range(2)]
     assert calibrate_noise(shots).photons.gain[0] == pytest.approx(2.0, rel=0.015)
+
+
+def test_frames_of_which_no_part_is_usable_in_all_channels_are_refused() -> None:
+    """Nothing was left to take the spectrum from: what was divided by it was no number."""
+    rng, ramp, left = np.random.default_rng(0), np.linspace(50.0, 250.0, 128), np.arange(128) < 64
+    shots = [rng.normal(ramp, 5.0, (128, 128)) for _ in range(4)]
+    halves = [np.stack([np.where(own, s, 300.0) for own in (left, ~left)]) for s in shots]
+    assert "clipped nearly everywhere" in refused(halves, channel_axis=0)

@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from symsmooth.web.answers import pack
+from symsmooth.web.handlers import pack
 
 from ..serving import HOSTILE, Person, Server, picture
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from symsmooth.core.blend import blend
 from symsmooth.io import read_image
-from symsmooth.web import drawing
+from symsmooth.web import pictures
 from symsmooth.web.sessions import VIEW
 from symsmooth.web.tasks import blend as blend_task
 
@@ -45,8 +45,8 @@ def test_a_view_is_blended_in_all_channels_before_one_is_chosen(tmp_path: Path) 
         "blend": (tmp_path / VIEW, 0.7, 0.2),
     }  # fmt: skip
     expected = blend(noisy, result, 0.7, 0.2, -1)[3:11, 2:11]
-    np.testing.assert_array_equal(pixels_of(drawing.draw_view(wanted)), expected)
-    one = pixels_of(drawing.draw_view({**wanted, "channel": 1}))
+    np.testing.assert_array_equal(pixels_of(pictures.draw_view(wanted)), expected)
+    one = pixels_of(pictures.draw_view({**wanted, "channel": 1}))
     np.testing.assert_array_equal(one, expected[..., 1])
     removed = {
         **wanted,
@@ -55,7 +55,7 @@ def test_a_view_is_blended_in_all_channels_before_one_is_chosen(tmp_path: Path) 
         "low": -255.0,
     }
     left = (noisy[3:11, 2:11].astype(float) - expected + 255) / 2
-    assert np.abs(pixels_of(drawing.draw_view(removed)) - left).max() <= 1
+    assert np.abs(pixels_of(pictures.draw_view(removed)) - left).max() <= 1
 
 
 @pytest.mark.parametrize("name", ["a.nii.gz", "a.b.npy"])

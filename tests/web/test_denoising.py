@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from symsmooth import cli
 from symsmooth.app import jobs
 from symsmooth.io import formats, read_image, write_image
-from symsmooth.web import bridge, denoising, tasks
-from symsmooth.web.denoising import PART
+from symsmooth.web import bridge, tasks
 from symsmooth.web.sessions import VIEW
+from symsmooth.web.tasks import PART
 from symsmooth.web.worker import Reporter
 
 from ..serving import asked, reporter
@@ -57,7 +57,7 @@ def test_what_is_on_the_screen_is_done_first(tmp_path: Path, channels: int) -> N
 def test_of_a_large_picture_all_that_is_on_the_screen_has_a_preview(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(denoising, "_LARGE", 700 * 600)
+    monkeypatch.setattr(tasks, "_LARGE", 700 * 600)
     path, seen = tmp_path / "a.png", []
     pixels = np.tile(rng.normal(120, 20, (350, 325)), (2, 2))
     write_image(path, np.clip(pixels, 0, 255).astype(np.uint8))

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from symsmooth.io import ImageFile
-from symsmooth.web import drawing, tasks
+from symsmooth.web import pictures, tasks
 
 from ..serving import reporter
 
@@ -72,7 +72,7 @@ def test_two_channels_are_green_and_magenta_each_in_its_own_range(tmp_path: Path
 def test_channels_that_are_no_colours_get_colours(
     axes: str, shape: tuple[int, ...], axis: int | None, format: str, n_tints: int
 ) -> None:
-    tints = drawing.tints_of(ImageFile(np.zeros(shape), axis, None, format, axes=axes))
+    tints = pictures.tints_of(ImageFile(np.zeros(shape), axis, None, format, axes=axes))
     assert len(set(tints)) == n_tints
 
 
@@ -94,11 +94,11 @@ def test_views_there_are_not_are_refused(
 
 
 def test_large_pictures_are_drawn_in_small() -> None:
-    assert drawing.reduction(2048, 2048) == 1
-    assert drawing.reduction(2049, 2048) == 2
-    assert drawing.reduction(20_000, 10_000) == 7
+    assert pictures.reduction(2048, 2048) == 1
+    assert pictures.reduction(2049, 2048) == 2
+    assert pictures.reduction(20_000, 10_000) == 7
 
 
 def test_numbers_are_those_that_json_knows() -> None:
     given = {"a": np.float32(1.5), "b": [np.nan, np.inf, (np.int64(3), "x")], "c": None}
-    assert drawing.finite(given) == {"a": 1.5, "b": [None, None, [3, "x"]], "c": None}
+    assert pictures.finite(given) == {"a": 1.5, "b": [None, None, [3, "x"]], "c": None}

@@ -10,9 +10,9 @@ import pytest
 
 from symsmooth.core.metrics import psnr
 from symsmooth.web import tasks
-from symsmooth.web.catalogue import EXAMPLES
-from symsmooth.web.examples import write_example
+from symsmooth.web.pictures import write_example
 from symsmooth.web.sessions import VIEW
+from symsmooth.web.settings import EXAMPLES
 
 from ..serving import reporter
 

@@ -14,8 +14,8 @@ import pytest
 
 from symsmooth.core.parallel import Cancelled
 from symsmooth.web import pool as web_pool
-from symsmooth.web.errors import PageError
 from symsmooth.web.pool import Pool, Run
+from symsmooth.web.settings import PageError
 
 from .. import serving
 from ..serving import run_apart, wait_for

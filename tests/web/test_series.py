@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from symsmooth import cli
 from symsmooth.io import read_image, video, write_image
 from symsmooth.web import tasks
-from symsmooth.web.denoising import PART
 from symsmooth.web.sessions import VIEW
+from symsmooth.web.tasks import PART
 from symsmooth.web.worker import Reporter
 
 from ..clips import COUNT, HEIGHT, WIDTH, av, make_clip

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from symsmooth.web.errors import PageError
 from symsmooth.web.guard import owner_in
 from symsmooth.web.sessions import safe_name
+from symsmooth.web.settings import PageError
 
 from ..serving import HOSTILE, Person, Server, picture, wait_for
 

@@ -11,9 +11,9 @@ from symsmooth.app.job import DenoiseJob
 from symsmooth.io import FileError, format_of
 from symsmooth.io.formats import FORMATS, is_raw_name, is_video_name
 from symsmooth.methods import DEFAULT, METHODS
-from symsmooth.web import bridge, catalogue
-from symsmooth.web.errors import PageError
-from symsmooth.web.settings import Settings
+from symsmooth.web import bridge
+from symsmooth.web import settings as catalogue
+from symsmooth.web.settings import PageError, Settings
 
 ONLY_READ = {".webm", ".avi"}  # containers of videos
 

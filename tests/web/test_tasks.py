@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from symsmooth import cli
 from symsmooth.io import FileError, limit_decoded_size, read_image, read_images, write_image
 from symsmooth.web import tasks
-from symsmooth.web.denoising import visible_part
 from symsmooth.web.sessions import VIEW
 from symsmooth.web.settings import Settings
+from symsmooth.web.tasks import visible_part
 from symsmooth.web.worker import Reporter
 from symsmooth_repro.sensor import Sensor
 

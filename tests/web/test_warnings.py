@@ -72,7 +72,7 @@ def test_nothing_is_said_without_a_reason(tmp_path: Path, work: str) -> None:
 
 
 def test_a_doubt_about_one_method_names_it() -> None:
-    from symsmooth.web.comparing import _about
+    from symsmooth.web.tasks import _about
 
     texture, units = JobWarning("texture", "may be texture"), JobWarning("units", "too small")
     found = _about({texture: ["GSF"], units: ["GSF", "NLM"]}, 2)

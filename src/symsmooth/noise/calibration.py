@@ -14,7 +14,7 @@ EMVA Standard 1288, release 4.0, 2021: characterisation of image sensors and cam
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,28 +22,19 @@ from numpy.typing import ArrayLike
 from ..core.blocks import windows
 from ..core.image import Array, ChannelAxis, find_channel_axis
 from ..core.parallel import Pool
-from .evidence import SIDE
 from .finding import Finding, PixelRange
-from .frames import BLOCK, Blocks, Still, Waves
+from .frames import BLOCK, CHANCE, TOLERANCE, Blocks, Still, Waves
 from .levels import Constant, Curve, Level, Photons
 from .mean_variance import MeanVariance, fit_blocks
 from .model import NoiseModel
 
 _SMALLEST = 2 * BLOCK  # pixels a side
 _SAME_LIGHT = 0.05  # of the brightness: frames further apart are of another exposure
-_SURE = 0.05  # of the gain: if it is not known so well, brightness differs too little
 _WIDE = 0.3  # of the largest brightness: without darks, frames must differ by as much
-_STRAIGHT = 0.02  # of the level: blocks that follow a line so well follow it
 _POINTS = 65  # of a curve
 _MOST_REJECTED = 0.1  # share of the blocks: with more, something moved
-_SCATTER = 4.0  # times what noise makes of it: blocks that differ by more show what moves
-_OUTLIER, _OUTLIER_COUNTS = 6.0, 12.0  # deviations and photons from which a pixel is no noise
-_WHITE = 0.03  # root mean square of what energies differ by, relative to their mean
-_SHARED = 0.02  # correlation of channels that is none
-_CHANCE = 4.0  # standard errors that are chance
-_LEAST_ENERGY = 1e-4  # of the mean: what is less cannot be divided by
-_MOSTLY = 0.5  # share of the blocks
-_COUNTS = 0.25  # how far the variance of clipped darks may lie from the law of counts
+_RARE = 1e-8  # chance of a pixel that no noise explains: of ten frames 10^7 are looked at
+_CLIPPED = "frames are clipped nearly everywhere: give shorter exposures"
 
 
 def calibrate_noise(
@@ -93,39 +84,36 @@ def calibrate_noise(
     True
     """
     shots = [_Shot.open(frame, channel_axis) for frame in frames]
-    black_shots = [_Shot.open(frame, channel_axis) for frame in darks]
+    dark_shots = [_Shot.open(frame, channel_axis) for frame in darks]
     if not shots:
         raise ValueError("darks alone show read noise only; add frames with light, two or more")
-    _check_alike([*shots, *black_shots])
-    low = min(shot.low for shot in (*shots, *black_shots))
-    high = max(shot.high for shot in (*shots, *black_shots))
-    scenes = [Still([s.windows for s in group], low, high) for group in _by_light(shots)]
-    if black_shots:
-        if len(black_shots) < 2:
-            raise ValueError("one dark frame shows no noise by itself; give two or more")
-        scenes.append(Still([shot.windows for shot in black_shots], low, high))
+    if len(dark_shots) == 1:
+        raise ValueError("one dark frame shows no noise by itself; give two or more")
+    _check_alike([*shots, *dark_shots])
+    low = min(shot.low for shot in (*shots, *dark_shots))
+    high = max(shot.high for shot in (*shots, *dark_shots))
+    groups = _by_light(shots)
+    told = f"it was measured on {len(shots) + len(dark_shots)} frames"
+    told += f" at {len(groups)} brightnesses" if len(groups) > 1 else ""
+    told += ", darks among them" if dark_shots else ""
+    groups += [dark_shots] if dark_shots else []
+    scenes = [Still([shot.blocks for shot in group], low, high) for group in groups]
     with Pool(1):  # many small products: threads of the BLAS would only wait for each other
-        found = _model(scenes, has_darks=bool(black_shots))
-    n_frames = len(shots) + len(black_shots)
-    n_light = len(scenes) - bool(black_shots)
-    told = f"it was measured on {n_frames} frames"
-    told += f" at {n_light} brightnesses" if n_light > 1 else ""
-    told += ", darks among them" if black_shots else ""
-    assert found.finding is not None
-    finding = replace(found.finding, reasons=(told, *found.finding.reasons))
-    about = PixelRange(shots[0].dtype, low, high)
-    return replace(found, finding=finding, pixels=about)
+        level, mixed, spectrum, reasons = _measure(scenes, has_darks=bool(dark_shots))
+    finding, about = Finding(1.0, (told, *reasons)), PixelRange(shots[0].dtype, low, high)
+    return NoiseModel(level, mixed, spectrum, finding=finding, pixels=about)
 
 
 @dataclass(frozen=True)
 class _Shot:
     """What is looked at of a frame."""
 
-    windows: list[Array]  # (y, x, channels), sides multiples of a block
+    blocks: Array  # (blocks, 16, 16, channels)
     shape: tuple[int, ...]
     dtype: str
     low: float
     high: float
+    mean: float
 
     @classmethod
     def open(cls, frame: ArrayLike, channel_axis: ChannelAxis) -> _Shot:
@@ -143,17 +131,17 @@ class _Shot:
         finite = pixels[np.isfinite(pixels)]
         if not finite.size:
             raise ValueError("a frame has no usable pixel: none is finite")
-        looked = [pixels[box] for box in windows(pixels.shape, (0, 1))]
-        cut = [
-            w[: w.shape[0] // BLOCK * BLOCK, : w.shape[1] // BLOCK * BLOCK].copy() for w in looked
-        ]
-        low, high = float(finite.min()), float(finite.max())
-        return cls(cut, pixels.shape, pixels.dtype.name, low, high)
+        blocks = np.concatenate([_cut(pixels[box]) for box in windows(pixels.shape, (0, 1))])
+        ends = float(finite.min()), float(finite.max())
+        mean = float(np.nanmean(blocks, dtype=np.float64))
+        return cls(blocks, pixels.shape, pixels.dtype.name, *ends, mean)
 
-    @property
-    def mean(self) -> float:
-        """Its brightness."""
-        return float(np.mean([np.nanmean(w, dtype=np.float64) for w in self.windows]))
+
+def _cut(pixels: Array) -> Array:
+    """Return the whole blocks of (y, x, channels)."""
+    rows, columns = (size // BLOCK for size in pixels.shape[:2])
+    whole = pixels[: rows * BLOCK, : columns * BLOCK].reshape(rows, BLOCK, columns, BLOCK, -1)
+    return whole.swapaxes(1, 2).reshape(rows * columns, BLOCK, BLOCK, -1)
 
 
 def _check_alike(shots: Sequence[_Shot]) -> None:
@@ -190,90 +178,81 @@ def _by_light(shots: Sequence[_Shot]) -> list[list[_Shot]]:
     return groups
 
 
-def _model(scenes: Sequence[Still], *, has_darks: bool) -> NoiseModel:
-    """Return the noise of scenes, of which the last may be dark."""
+def _measure(
+    scenes: Sequence[Still], *, has_darks: bool
+) -> tuple[Level, Array | None, Array | None, list[str]]:
+    """Return level, mix and spectrum of the noise of scenes, of which the last may be dark, and reasons."""
     for scene in scenes:
         scene.check_still()
-    blocks = [scene.blocks() for scene in scenes]
-    rough = _laws(blocks)
-    limits = [_limits(rough, each.brightness) for each in blocks]
-    blocks = [scene.blocks(limit) for scene, limit in zip(scenes, limits, strict=True)]
+    blocks = Blocks.of(scenes)
+    limit = _limit(_laws(blocks), blocks.brightness)
+    for number, scene in enumerate(scenes):
+        scene.leave_out(limit[blocks.scene == number])
+    blocks = Blocks.of(scenes)
     laws = _laws(blocks)
-    waves = _waves(scenes, blocks, laws, limits)
+    good = np.logical_and.reduce([law.good for law in laws])
+    if not good.any():
+        raise ValueError(_CLIPPED)
+    waves = Waves.of(scenes, blocks, good)
     waves.check_even()
-    spectra = np.einsum("ccuv->cuv", waves.energies) / max(waves.n_squares, 1)
-    _check_scatter(laws, spectra)
+    _check_scatter(laws, waves.spectra)
     _check_known(laws, has_darks)
+    black: tuple[float, ...] = ()
     if has_darks:
-        _check_darks(blocks)
-    black = tuple(blocks[-1].brightness.mean(axis=0).tolist()) if has_darks else ()
+        dark = blocks.scene == len(scenes) - 1
+        _check_darks(blocks.where(dark), blocks.where(~dark))
+        black = tuple(blocks.brightness[dark].mean(axis=0).tolist())
     level, reasons = _level(laws, black)
     mixed, spectrum, more = _spectrum(waves)
-    return NoiseModel(level, mixed, spectrum, finding=Finding(1.0, (*reasons, *more)))
+    return level, mixed, spectrum, [*reasons, *more]
 
 
-def _laws(blocks: Sequence[Blocks]) -> list[MeanVariance]:
+def _laws(blocks: Blocks) -> list[MeanVariance]:
     """Return how the variance of each channel follows brightness."""
-    return [_law(blocks, c) for c in range(blocks[0].brightness.shape[1])]
+    return [_law(blocks, c) for c in range(blocks.brightness.shape[1])]
 
 
-def _law(blocks: Sequence[Blocks], c: int) -> MeanVariance:
+def _law(blocks: Blocks, c: int) -> MeanVariance:
     """Return how the variance of a channel follows brightness.
 
     Blocks with pixels at the low end of the range count if they lie on one line with the others: counts of
     photons are 0 without being clipped there.
     """
-    if np.mean([each.at_high[:, c].mean() for each in blocks]) == 1.0:
+    if blocks.at_high[:, c].all():
         raise ValueError(
             "frames are clipped everywhere: give shorter exposures, and calibrate again"
         )
-    if not any(each.variance[:, c].any() for each in blocks):
+    if not blocks.variance[:, c].any():
         raise ValueError(
             "frames are the same, or a channel of them is: give frames as the camera wrote them, "
             "and no channel without noise"
         )
     law = fit_blocks(blocks, c, with_low=True)
-    bent = law is None or law.bent_from(law.line(law.nodes)) > _STRAIGHT
-    if bent and any(each.at_low[:, c].any() for each in blocks):
+    if blocks.at_low[:, c].any() and (law is None or law.bend > TOLERANCE):
         law = fit_blocks(blocks, c, with_low=False) or law
     if law is None:
-        raise ValueError("frames are clipped nearly everywhere: give shorter exposures")
+        raise ValueError(_CLIPPED)
     return law
 
 
-def _limits(laws: Sequence[MeanVariance], brightness: Array) -> Array:
-    """Return how far a pixel may be from its mean by noise, (blocks, channels)."""
-    found = [
-        _OUTLIER * np.sqrt(law.smooth(brightness[:, c])) + _OUTLIER_COUNTS * max(law.gain, 0.0)
-        for c, law in enumerate(laws)
-    ]
+def _limit(laws: Sequence[MeanVariance], brightness: Array) -> Array:
+    """Return how far a pixel may be from its mean by noise, (blocks, channels).
+
+    By Bernstein's inequality: counts of photons that are far away are more frequent than in Gaussian noise.
+    """
+    found = []
+    for c, law in enumerate(laws):
+        counts = max(law.line.gain, 0.0) / 3 * np.log(1 / _RARE)
+        variance = law.smooth(brightness[:, c])
+        found.append(counts + np.sqrt(counts**2 + 2 * np.log(1 / _RARE) * variance))
     return np.stack(found, axis=1)
-
-
-def _waves(
-    scenes: Sequence[Still],
-    blocks: Sequence[Blocks],
-    laws: Sequence[MeanVariance],
-    limits: Sequence[Array],
-) -> Waves:
-    """Return what the differences of frames look like once their level is 1."""
-    good = np.logical_and.reduce([law.good for law in laws])
-    starts = np.cumsum([0, *(len(each.brightness) for each in blocks)])
-    found = [
-        scene.waves(np.sqrt(each.variance), good[start : start + len(each.brightness)], limit)
-        for scene, each, start, limit in zip(scenes, blocks, starts, limits, strict=False)
-    ]
-    total = found[0]
-    for other in found[1:]:
-        total = total + other
-    return total
 
 
 def _check_scatter(laws: Sequence[MeanVariance], spectra: Array) -> None:
     """Refuse blocks that differ by more than noise does: something moves in some of them."""
     for law, energies in zip(laws, spectra, strict=True):
-        coarse = float(np.mean(energies**2) / max(np.mean(energies) ** 2, 1e-300))
-        if law.scatter > _SCATTER * np.sqrt(max(coarse, 1.0)) or law.rejected > _MOST_REJECTED:
+        coarse = np.sqrt(np.mean(energies**2)) / np.mean(energies)  # neighbours are alike in part
+        if law.scatter > CHANCE * coarse or law.rejected > _MOST_REJECTED:
             raise ValueError(
                 "frames differ by more than noise in parts of the picture: something moved or changed "
                 "there; give frames of a scene that stands still"
@@ -283,9 +262,9 @@ def _check_scatter(laws: Sequence[MeanVariance], spectra: Array) -> None:
 def _check_known(laws: Sequence[MeanVariance], has_darks: bool) -> None:
     """Refuse frames of so few brightnesses that they do not tell how noise follows it."""
     for law in laws:
-        wide = law.is_wide_of(_WIDE)
-        line = law.gain_error < _SURE * abs(law.gain) and (has_darks or wide)
-        even = wide and law.gain_error * law.width < 2 * _STRAIGHT * law.mean
+        wide = law.width >= _WIDE * max(map(abs, law.span))
+        line = law.gain_error < 2 * TOLERANCE * abs(law.line.gain) and (has_darks or wide)
+        even = law.gain_error * law.width < 2 * TOLERANCE * law.mean and wide
         if not (line or even):
             low, high = law.span
             raise ValueError(
@@ -294,19 +273,16 @@ def _check_known(laws: Sequence[MeanVariance], has_darks: bool) -> None:
             )
 
 
-def _check_darks(blocks: Sequence[Blocks]) -> None:
+def _check_darks(darks: Blocks, others: Blocks) -> None:
     """Refuse darks whose noise was clipped at the smallest pixel: they tell neither black nor read noise.
 
     Dark counts of a photon counter are mostly 0, too, but lie on the line of the other frames.
     """
-    *others, darks = blocks
-    for c in range(darks.brightness.shape[1]):
-        if darks.at_low[:, c].mean() < _MOSTLY:
-            continue
-        law = _law(others, c)
+    for c in np.flatnonzero(darks.at_low.mean(axis=0) >= 0.5):
+        law = _law(others, int(c))
         found, x = (float(values[:, c].mean()) for values in (darks.variance, darks.brightness))
-        away = abs(law.gain * x + law.offset - found)
-        if away > _COUNTS * found + _CHANCE * law.error_at(x):
+        above = law.line.gain * x + law.line.offset - found
+        if abs(above) > 2 * TOLERANCE * found + CHANCE * law.error_at(x):
             raise ValueError(
                 "darks are clipped at their smallest value: the camera subtracts its black; calibrate "
                 "without darks, with flats of several exposures"
@@ -315,18 +291,15 @@ def _check_darks(blocks: Sequence[Blocks]) -> None:
 
 def _level(laws: Sequence[MeanVariance], black: tuple[float, ...]) -> tuple[Level, list[str]]:
     """Return the level of all channels, and why it has this law."""
-    change = max(abs(law.gain) * law.width / (2 * law.mean) for law in laws)
-    uneven = max(law.bent_from(np.full_like(law.nodes, law.mean)) for law in laws)
-    if change < _STRAIGHT and uneven < _STRAIGHT:
+    if max(law.change for law in laws) < TOLERANCE:
         values = np.sqrt([law.mean for law in laws])
         reason = "its level is the same at all brightnesses"
         return Constant(values if len(laws) > 1 else np.array(values[0])), [reason]
-    bent = max(law.bent_from(law.line(law.nodes)) for law in laws)
-    if bent <= _STRAIGHT and all(law.gain > 0.0 for law in laws):
-        reasons = [f"its variance follows a line, to {max(bent, 1e-3):.1%} of its level"]
-        gain, offset = (
-            tuple(values) for values in zip(*((w.gain, w.offset) for w in laws), strict=True)
-        )
+    bend = max(law.bend for law in laws)
+    if bend <= TOLERANCE and all(law.line.gain > 0.0 for law in laws):
+        reasons = [f"its variance follows a line, to {max(bend, 1e-3):.1%} of its level"]
+        gain = tuple(law.line.gain for law in laws)
+        offset = tuple(law.line.offset for law in laws)
         if black:  # without light there is read noise, which is not below 0
             offset = tuple(max(b, -a * m) for a, b, m in zip(gain, offset, black, strict=True))
             read = [np.sqrt(a * m + b) for a, b, m in zip(gain, offset, black, strict=True)]
@@ -342,31 +315,23 @@ def _level(laws: Sequence[MeanVariance], black: tuple[float, ...]) -> tuple[Leve
 
 def _spectrum(waves: Waves) -> tuple[Array | None, Array | None, list[str]]:
     """Return the mix of channels and the spectrum of each, if noise is not white, and what they are."""
-    energies = waves.energies / max(waves.n_squares, 1)  # (channels, channels, 8, 8)
-    covariance = energies.mean(axis=(2, 3))
-    n_channels = len(covariance)
+    covariance = waves.energies.mean(axis=(2, 3))
     level = np.sqrt(np.diag(covariance))
-    shared = covariance / np.outer(level, level) - np.eye(n_channels)
-    strongest = float(np.abs(shared).max())
-    mixed = None
-    own = np.einsum("ccuv->cuv", energies)
-    if strongest > _SHARED + _CHANCE / (SIDE * np.sqrt(max(waves.n_squares, 1))):
+    shared = np.abs(covariance / np.outer(level, level) - np.eye(len(level))).max()
+    mixed, own = None, waves.spectra
+    if shared > TOLERANCE + CHANCE / np.sqrt(waves.n_squares * own[0].size):
         mixed = _mix(covariance)
-        own = np.einsum("ka,kluv,la->auv", mixed, energies, mixed)
-    differs = own / own.mean(axis=(1, 2), keepdims=True) - 1
-    excess = np.square(differs).mean(axis=(1, 2)) - 2 / max(waves.n_squares, 1)
-    white = bool((excess < _WHITE**2).all())
-    reasons = (
-        ["it is white"] if white else ["its energy depends on frequency: it is coarse or in lines"]
-    )
-    if mixed is not None:
-        reasons.append(f"channels share it (correlation up to {strongest:.2f})")
-    elif white:
-        return None, None, reasons
-    if white:
-        own = np.broadcast_to(own.mean(axis=(1, 2), keepdims=True), own.shape)
-    own = np.maximum(own / own.mean(), _LEAST_ENERGY)
-    return mixed, own / own.mean(), reasons
+        own = np.einsum("ka,kluv,la->auv", mixed, waves.energies, mixed)
+    mean = own.mean(axis=(1, 2), keepdims=True)
+    excess = np.square(own / mean - 1).mean(axis=(1, 2)) - 2 / waves.n_squares
+    white = bool((excess < (2 * TOLERANCE) ** 2).all())
+    words = "it is white" if white else "its energy depends on frequency: it is coarse or in lines"
+    if mixed is None and white:
+        return None, None, [words]
+    reasons = [] if mixed is None else [f"channels share it (correlation up to {shared:.2f})"]
+    own = np.broadcast_to(mean, own.shape) if white else own
+    own = np.maximum(own / own.mean(), TOLERANCE**2)  # what is less is hardly known
+    return mixed, own / own.mean(), [words, *reasons]
 
 
 def _mix(covariance: Array) -> Array:

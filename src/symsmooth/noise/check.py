@@ -20,6 +20,7 @@ import numpy as np
 import scipy.ndimage
 
 from ..core.image import Array, Float, Picture
+from .level import middle
 
 if TYPE_CHECKING:
     from .model import Noise
@@ -75,12 +76,12 @@ def check_result(picture: Picture, denoised: Array, model: Noise) -> Check | Non
     """Look at what was removed from an opened image; the result and the model are in its units."""
     axis = picture.channel_axis
     last = denoised[..., np.newaxis] if axis is None else np.moveaxis(denoised, axis, -1)
-    noisy, last = _middle(picture.noisy), _middle(last)  # all that is looked at
+    noisy, last = middle(picture.noisy, _LARGEST), middle(last, _LARGEST)  # all that is looked at
     if picture.counted is not None:
         last = last[..., picture.counted.own]
     clean = (last - picture.offset) / picture.scale
     if picture.mask is not None:  # missing pixels had no noise
-        clean = np.where(_middle(picture.mask[..., np.newaxis]), noisy, clean)
+        clean = np.where(middle(picture.mask[..., np.newaxis], _LARGEST), noisy, clean)
     own = model.in_units(picture.offset, picture.scale)
     step = picture.step if denoised.dtype.kind in "ui" else 0.0
     found = check_removed(noisy, clean.astype(np.float32), own, step)
@@ -93,7 +94,7 @@ def check_removed(noisy: Float, denoised: Float, model: Noise, step: float = 0.0
     The model is in their units, and ``step`` is what they were rounded to; of a large picture the middle is
     looked at, of a volume its middle slice.
     """
-    noisy, denoised = _middle(noisy), _middle(denoised)
+    noisy, denoised = middle(noisy, _LARGEST), middle(denoised, _LARGEST)
     if min(noisy.shape[:2]) < _SMALLEST or np.array_equal(noisy, denoised):
         return None
     if not model.fits(noisy.shape):
@@ -137,12 +138,3 @@ def _fine_energy(pixels: Array) -> Array:
     """Return the energy of detail of one or two pixels, (y, x)."""
     fine = pixels - scipy.ndimage.gaussian_filter(pixels, (1.0, 1.0, 0.0))
     return (fine**2).mean(axis=-1)
-
-
-def _middle(pixels: Float) -> Float:
-    """Return the middle of the picture, or of a volume's middle slice, (y, x, channels)."""
-    if pixels.ndim == 4:
-        pixels = pixels[len(pixels) // 2]
-    starts = [max((size - _LARGEST) // 2, 0) for size in pixels.shape[:2]]
-    y, x = (slice(start, start + _LARGEST) for start in starts)
-    return pixels[y, x]

@@ -216,6 +216,14 @@ def subsampled(plane: Float) -> Float:
     return np.ascontiguousarray(plane[..., ::step, ::step])
 
 
+def middle(pixels: Float, side: int) -> Float:
+    """Return the middle of (..., y, x, channels), at most a square; of a volume, of its middle slice."""
+    slices = pixels.reshape(-1, *pixels.shape[-3:])
+    plane = slices[len(slices) // 2]
+    y, x = (slice(start := max((size - side) // 2, 0), start + side) for size in plane.shape[:2])
+    return plane[y, x]
+
+
 def clipped_values(plane: Float) -> list[np.float32]:
     """Return the smallest and the largest value of a plane (..., y, x), if pixels are clipped there."""
     found, pixels = [], subsampled(plane)

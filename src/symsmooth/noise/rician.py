@@ -26,7 +26,6 @@ from ..core.image import Array, Float, Picture
 from ..core.parallel import Pool
 from .evidence import CENTRES, SIDE
 from .finding import Finding, PixelRange
-from .fit import find_model
 from .level import FINEST, gradient_energy, patch_variance
 from .model import Words
 
@@ -36,25 +35,19 @@ _SMOOTH = 1.0  # weight of their roughness: without it variances are nearer 1, b
 # The mean of a stabilised pixel grows as the square of a small signal, so that what is left of the noise in
 # it would be blown up to a quarter of sigma, and upwards only.  A mean that is above that of zero by less
 # than the first of these is called zero; from the second on it is taken as it is.
-_NEAR_ZERO = (
-    0.06,
-    0.12,
-)  # signals of 0.38 and 0.54 sigma; what is left of air has a spread of 0.03
+# These are signals of 0.38 and 0.54 sigma; what is left of air has a spread of 0.03.
+_NEAR_ZERO = 0.06, 0.12
 _RAYLEIGH = np.sqrt(np.pi / 2)  # mean of pure noise, in sigma
 _SIDE = 5  # of squares in which background is looked for
 _MOST = 50_000  # of them
 _EMPTY = 0.25  # share of the least pixel value from which a square was cut out, or masked
-_DARK = 0.02  # quantile of the patches by energy where the search for background starts
-_ALIKE = 0.3  # relative distance of their levels within which patches may be the same background
 _FEWEST = 0.01  # share of the patches that are needed to call it background
-_PURE = 0.82  # mean^2 over mean square: pi/4 without signal, 0.80 where it is sigma, 1 where it is large
+_RARE = 1e-3  # chance of patches of pure noise that are left out
 _ROUNDS = 20
-_TISSUE = [0.5, 0.7, 0.9]  # quantiles of the pixels
-_AIR = (
-    1 / 5
-)  # of the middle of tissue: what is darker is air; 1/6 does as well, 1/3 takes dark tissue for it
+_GROUPS, _PATCHES = 12, 1000  # of patches, by brightness; of so many some are flat
+_TISSUE = 0.7  # quantile of the patches by brightness: tissue, even where most is air
+_AIR = 1 / 5  # of that: what is darker is air; 1/6 does as well, 1/3 takes dark tissue for it
 _DISAGREES = 3.0  # times: tiny volumes that are mostly air make 2.3 of it, ghosts 5 to 10
-_GROUPS = 12  # of patches, by brightness, where there is no background
 
 
 @dataclass(frozen=True)
@@ -233,60 +226,44 @@ def fit_rician(picture: Picture, samples: list[Array]) -> Rician | None:
     """Estimate sigma from patches of each channel, in the picture's units; None if there is no noise.
 
     Where there is background, which is pure noise, its mean square is 2 sigma^2.  Elsewhere mean and
-    variance together tell sigma (Koay and Basser), for groups of patches of one brightness.  Ghosts in
-    the air, and air that was cut away, make background look like more noise than there is: where tissue
-    has much less, that is taken.
+    variance together tell sigma (Koay and Basser).  Ghosts in the air, and air that was cut away, make
+    background look like more noise than there is: where tissue has much less, that is taken.
     """
     zero = -picture.offset / picture.scale
     _check_magnitudes(picture, zero)
-    found = _background(_blocks(picture) - zero)
-    if found is not None:
-        sigma, share = found
-        sure, reason = (
-            1.0,
-            f"{share:.0%} of the picture is background, where magnitudes are pure noise",
-        )
-    else:
-        sigma = _without_background(np.concatenate(samples) - zero)
-        sure, reason = (
-            0.5,
-            "there is no background of pure noise; mean and variance of the signal were used",
-        )
-    tissue = _of_tissue(picture, zero)
-    if 0.0 < tissue < sigma / _DISAGREES:
-        times = sigma / tissue
-        sigma, sure = tissue, 0.4
+    tissue = _of_tissue(np.concatenate(samples) - zero)
+    sigma, share = _background(_blocks(picture) - zero)
+    sure, reason = 1.0, f"{share:.0%} of the picture is background, where magnitudes are pure noise"
+    if not sigma:
+        sigma, sure = tissue, 0.5
+        reason = "there is no background of pure noise; mean and variance of the signal were used"
+    elif 0.0 < tissue < sigma / _DISAGREES:
         reason = (
-            f"background says {times:.1f} times as much as tissue has, as it does with ghosts in the air "
-            "or with air that was cut away; that of tissue was taken"
+            f"background says {sigma / tissue:.1f} times as much as tissue has, as it does with ghosts in "
+            "the air or with air that was cut away; that of tissue was taken"
         )
+        sigma, sure = tissue, 0.4
     return Rician(sigma, zero, finding=Finding(sure, (reason,))) if sigma > 0.0 else None
 
 
-def _of_tissue(picture: Picture, zero: float) -> float:
-    """Return sigma from the noise of middling and bright pixels; 0 if it is not known."""
-    live = np.ones(picture.spatial, bool)
-    for out in (picture.mask, picture.constant):
-        live &= True if out is None else ~out
-    pixels = picture.noisy[live]
-    pixels = pixels[pixels > zero]
-    if not pixels.size:
-        return 0.0
-    at = np.quantile(pixels, _TISSUE).astype(np.float64)
-    # Air says nothing about tissue: it was cut away, or is full of ghosts.
-    dark = picture.noisy - zero <= _AIR * (np.median(at) - zero)
-    air = np.logical_and.reduce(dark, axis=-1)
-    if air.any() and not air.all():
-        picture = picture.with_missing(air)
-    levels = np.mean(find_model([picture]).level_at(at), axis=0)
-    return float(
-        np.median([_sigma_of(mean, level) for mean, level in zip(at - zero, levels, strict=True)])
+def _of_tissue(patches: Array) -> float:
+    """Return sigma from mean and variance of groups of patches (m, y, x) by brightness, without air."""
+    means = patches.mean(axis=(1, 2))
+    bright = means >= _AIR * np.quantile(means, _TISSUE)
+    patches, means = patches[bright], means[bright]
+    groups = np.array_split(
+        np.argsort(means, kind="stable"), min(_GROUPS, 1 + len(means) // _PATCHES)
     )
+    with Pool(1):
+        energy = gradient_energy(patches)
+        levels = [np.sqrt(max(patch_variance(patches[own], energy[own]), 0.0)) for own in groups]
+    found = [_sigma_of(means[own].mean(), level) for own, level in zip(groups, levels, strict=True)]
+    return float(np.median(found))
 
 
 def _sigma_of(mean: float, level: float) -> float:
     """Return sigma of Rician pixels of some mean and standard deviation."""
-    signals = np.concatenate([np.linspace(0, 5, 101), np.geomspace(5, 1e3, 60)[1:]])
+    signals = np.linspace(0, 32, 1001) ** 2
     expected, spread = moments(signals)
     return float(level / np.interp(mean / max(level, 1e-30), expected / spread, spread))
 
@@ -316,36 +293,26 @@ def _blocks(picture: Picture) -> Array:
     return blocks[:: max(1, len(blocks) // _MOST)].astype(np.float64)
 
 
-def _background(patches: Array) -> tuple[float, float] | None:
-    """Return sigma and the share of the patches that are pure noise; None if these are too few."""
-    n_pixels = patches.shape[1] * patches.shape[2]
-    energy = (patches**2).mean(axis=(1, 2)) / 2  # sigma^2, in pure noise
+def _background(patches: Array) -> tuple[float, float]:
+    """Return sigma and the share of the patches that are pure noise; 0 if these are too few.
+
+    Half the mean square of n pixels of pure noise is sigma^2 times a gamma variable of shape n, over n.
+    The darkest patches say what sigma may be, and those that such noise explains say it better.
+    """
+    n = patches.shape[1] * patches.shape[2]
+    energy = (patches**2).mean(axis=(1, 2)) / 2
     if not energy.any():
-        return None
-    # the median of so many squares lies a little below their mean
-    median = float(scipy.special.gammaincinv(n_pixels, 0.5)) / n_pixels
-    variance = float(np.quantile(energy[energy > 0.0], _DARK, method="lower")) / median
+        return 0.0, 0.0
+    low, median, high = scipy.special.gammaincinv(n, [_RARE, 0.5, 1 - _RARE]) / n
+    variance = float(np.quantile(energy[energy > 0.0], _FEWEST, method="lower")) / median
     for _ in range(_ROUNDS):
-        alike = np.abs(np.sqrt(energy / variance) - 1) < _ALIKE
+        alike = (energy > low * variance) & (energy < high * variance)
         before, variance = variance, float(np.median(energy[alike])) / median
         if variance == before:
             break
-    alike = np.abs(np.sqrt(energy / variance) - 1) < _ALIKE
-    share = float(alike.mean())
-    pure = float(patches[alike].mean() ** 2 / (patches[alike] ** 2).mean())
-    return (np.sqrt(variance), share) if share > _FEWEST and pure < _PURE else None
-
-
-def _without_background(patches: Array) -> float:
-    """Return sigma from mean and variance of groups of patches by brightness."""
-    means = patches.mean(axis=(1, 2))
-    groups = np.array_split(np.argsort(means, kind="stable"), min(_GROUPS, len(means)))
-    with Pool(1):
-        energy = gradient_energy(patches)
-        levels = [
-            np.sqrt(max(patch_variance(patches[group], energy[group]), 0.0)) for group in groups
-        ]
-    found = [
-        _sigma_of(means[group].mean(), level) for group, level in zip(groups, levels, strict=True)
-    ]
-    return float(np.median(found))
+    pixels, share = patches[alike], float(alike.mean())
+    ratio = pixels.mean() ** 2 / (pixels**2).mean()  # pi/4 without signal, 1 where it is large
+    chance = 0.5 / np.sqrt(pixels.size)  # two standard errors of it
+    (mean,), _ = moments(np.ones(1))  # of a signal of sigma: with less, it is background
+    is_pure = ratio < mean**2 / 3 + chance
+    return (float(np.sqrt(variance)), share) if is_pure and share > _FEWEST else (0.0, 0.0)

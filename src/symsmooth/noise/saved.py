@@ -7,7 +7,6 @@ found in; ``about`` is for people alone.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,12 +24,13 @@ MAX_CHARACTERS = 2**24  # of the text: a model of hundreds of mixed channels has
 _LARGEST = 1e100  # squares of larger numbers, or of smaller ones than 1 over it, are no numbers
 _ORTHONORMAL = 1e-4  # how far the columns of a mix may be from that
 _FIELDS = {"format", "version", "about", "pixels", "level", "mix", "spectrum", "margin", "finding"}
-_LAWS: dict[str, tuple[str, ...]] = {  # and what they are made of
-    "constant": ("sigma",),
-    "photons": ("gain", "offset", "black"),
-    "curve": ("brightness", "sigma", "span"),
-    "place curve": ("brightness", "sigma"),
-    "rician": ("sigma", "zero"),
+# Laws of the level, and of each the fields that it is kept in, with what they are called in its class.
+_LAWS: dict[str, tuple[type, dict[str, str]]] = {
+    "constant": (Constant, {"sigma": "values"}),
+    "photons": (Photons, {"gain": "gain", "offset": "offset", "black": "black"}),
+    "curve": (Curve, {"brightness": "brightness", "sigma": "level", "span": "span"}),
+    "place curve": (PlaceCurve, {"brightness": "brightness", "sigma": "level"}),
+    "rician": (Rician, {"sigma": "sigma", "zero": "zero"}),
 }
 
 
@@ -47,12 +47,11 @@ def to_json(model: Noise) -> str:
     about, finding = model.pixels, model.finding
     stored["pixels"] = None if about is None else dict(vars(about))
     if isinstance(model, Rician):
-        stored["level"] = {"law": "rician", "sigma": model.sigma, "zero": model.zero}
+        stored["level"] = _level_fields(model)
     elif isinstance(model, NoiseModel):
         stored["level"] = _level_fields(model.level)
-        stored["mix"] = _listed(model.transform)
-        stored["spectrum"] = _listed(model.spectrum)
-        stored["margin"] = _listed(model.margin)
+        parts = {"mix": model.transform, "spectrum": model.spectrum, "margin": model.margin}
+        stored |= {name: None if part is None else part.tolist() for name, part in parts.items()}
     else:
         raise TypeError(f"this is not a noise model but {type(model).__name__}")
     if finding is not None:
@@ -62,28 +61,18 @@ def to_json(model: Noise) -> str:
     return text
 
 
-def _level_fields(level: Level) -> dict[str, Any]:
-    """Return a level as fields of JSON."""
-    if isinstance(level, Constant):
-        if level.values.ndim > 1:
-            raise ValueError(
-                "a map of noise levels is that of one picture: keep it as an array and give it as sigma"
-            )
-        return {"law": "constant", "sigma": level.values.tolist()}
-    if isinstance(level, Photons):
-        names = ("gain", "offset", "black")
-        return {"law": "photons", **{n: list(map(float, getattr(level, n))) for n in names}}
-    if isinstance(level, Curve):
-        span = [[v if math.isfinite(v) else None for v in ends] for ends in level.span.tolist()]
-        curves = {"brightness": level.brightness.tolist(), "sigma": level.level.tolist()}
-        return {"law": "curve", **curves, "span": span}
-    assert isinstance(level, PlaceCurve)
-    curve = {"brightness": level.brightness.tolist(), "sigma": level.level.tolist()}
-    return {"law": "place curve", **curve}
-
-
-def _listed(values: Array | None) -> Any:
-    return None if values is None else values.tolist()
+def _level_fields(level: Level | Rician) -> dict[str, Any]:
+    """Return a level as fields of JSON; what is no end of a span is null."""
+    if isinstance(level, Constant) and level.values.ndim > 1:
+        raise ValueError(
+            "a map of noise levels is that of one picture: keep it as an array and give it as sigma"
+        )
+    law, names = next((law, names) for law, (own, names) in _LAWS.items() if type(level) is own)
+    fields: dict[str, Any] = {"law": law}
+    for name, own in names.items():
+        values = np.asarray(getattr(level, own), float)
+        fields[name] = np.where(np.isfinite(values), values.astype(object), np.array(None)).tolist()
+    return fields
 
 
 def _written(value: Any, depth: int) -> str:
@@ -146,14 +135,15 @@ def _model(stored: Mapping[str, Any]) -> Noise:
     law = level.get("law")
     if not isinstance(law, str) or law not in _LAWS:
         raise ValueError(f"level has no law that is one of {', '.join(_LAWS)}")
-    if level.keys() != {"law", *_LAWS[law]}:
-        raise ValueError(f"a level of the law {law} has the fields {', '.join(_LAWS[law])}")
+    names = _LAWS[law][1]
+    if level.keys() != {"law", *names}:
+        raise ValueError(f"a level of the law {law} has the fields {', '.join(names)}")
     extra: dict[str, Any] = {
         "finding": _finding(stored.get("finding")),
         "pixels": _pixels(stored.get("pixels")),
     }
     if law == "rician":
-        numbers = {name: float(_numbers(name, level[name], 0)) for name in _LAWS[law]}
+        numbers = {name: float(_numbers(name, level[name], 0)) for name in names}
         if any(stored.get(name) is not None for name in ("mix", "spectrum", "margin")):
             raise ValueError("Rician noise has no mix, spectrum or margin")
         return Rician(_positive("sigma", numbers["sigma"]), numbers["zero"], **extra)
@@ -178,11 +168,11 @@ def _level(law: str, fields: Mapping[str, Any]) -> Level:
         level = _numbers("sigma", sigma, 0)
         return Constant(level if level == 0.0 else _positive("sigma", level))
     if law == "photons":
-        lines = {name: _numbers(name, fields[name], 1) for name in _LAWS[law]}
-        if len({len(values) for values in lines.values()}) != 1:
+        lines = [_numbers(name, fields[name], 1) for name in ("gain", "offset", "black")]
+        if len(set(map(len, lines))) != 1:
             raise ValueError("gain, offset and black must have one number for each channel")
-        _positive("gain", lines["gain"])
-        return Photons(*(tuple(lines[name].tolist()) for name in _LAWS[law]))
+        _positive("gain", lines[0])
+        return Photons(*(tuple(line.tolist()) for line in lines))
     ndim = 2 if law == "curve" else 1
     x = _numbers("brightness", fields["brightness"], ndim)
     sigma = _positive("sigma", _numbers("sigma", fields["sigma"], ndim))

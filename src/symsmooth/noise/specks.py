@@ -12,22 +12,24 @@ photons and stars stand out on the bright side).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 import numpy as np
+import scipy.special
 
 from ..core.image import Array, Float, Picture
+from .level import middle
 
 Specks = Literal["auto", "keep", "remove"]
 
 _N_BINS = 12  # of brightness
-_FAR, _FARTHER = 4.5, 6.0  # deviations of a Gaussian; that of 1 of 150,000 pixels, and of none
-# Where there is pepper of all depths: of Gaussian noise it takes 1 pixel of 700 with it.
-_DARK = 3.0
-_NEAR = 2.5  # for pixels with a value that is known for a speck's
+_MIDDLING = scipy.special.ndtri(3 / 4)  # median distance of Gaussian numbers, in deviations
+_FAR = 4.5  # deviations of a Gaussian: that of 1 of 150,000 pixels
+# Where specks are known to be: of Gaussian noise it takes 1 pixel of 700 with it.
+_NEAR = 3.0
 _APART = 1.5  # times what neighbours lie apart, without the two outermost
 _LIT = 0.3  # of its height over the ground: at most one neighbour of a speck is higher
 _MANY_OF_ONE, _MANY_DARK = 0.0003, 0.004  # of the pixels
@@ -38,12 +40,6 @@ _CELL, _FEWEST_CELLS = 32, 25  # pixels a side; fewer cells do not tell
 # Variance of their number in cells over its mean: dots of letters have more, pepper has 1.
 _EVEN = 2.0
 _FINE = 1 / 400  # of the range: steps of 8 bits are coarser
-_ROUNDS = 2  # the second finds specks beside specks
-# Batcher's network for eight numbers: pairs that are put in order, one after the other.
-_SORTING = (
-    (0, 1), (2, 3), (4, 5), (6, 7), (0, 2), (1, 3), (4, 6), (5, 7), (1, 2), (5, 6),
-    (0, 4), (1, 5), (2, 6), (3, 7), (2, 4), (3, 5), (1, 2), (3, 4), (5, 6),
-)  # fmt: skip
 _ASKED = 1 << 14  # pixels whose deviations are asked: a thousand of each brightness
 _LOOKED_AT = 256  # pixels a side, in the middle, that are looked at first
 
@@ -70,11 +66,9 @@ def find_specks(picture: Picture, *, asked: bool) -> Array | None:
     rules: list[_Rule] = [_any_speck] * n_channels
     if not asked:
         scene = picture.scene
-        sample = scene.noisy
-        middle = _middle(sample.reshape(-1, *sample.shape[-3:]))
-        extent = float(np.ptp(middle))
-        is_fine = n_channels == 1 and scene.step < _FINE * extent
-        chosen = [_choose(_Look.at(middle[..., c]), is_fine) for c in range(n_channels)]
+        sample = middle(scene.noisy, _LOOKED_AT)
+        is_fine = n_channels == 1 and scene.step < _FINE * float(np.ptp(sample))
+        chosen = [_choose(_Look.at(sample[..., c]), is_fine) for c in range(n_channels)]
         if all(rule is None for rule in chosen):
             return None
         rules = [rule or _no_speck for rule in chosen]
@@ -118,11 +112,26 @@ def _sorted_neighbours(pixels: Float, step: int) -> Float:
     padded = np.pad(pixels, step, mode="symmetric")
     starts = [(step * y, step * x) for y in range(3) for x in range(3) if (y, x) != (1, 1)]
     around = np.stack([padded[y : y + height, x : x + width] for y, x in starts])
-    for i, j in _SORTING:  # ten times as fast as a sort along the first axis
+    for i, j in _sorting_network(len(around)):  # ten times as fast as a sort along the first axis
         low = np.minimum(around[i], around[j])
         np.maximum(around[i], around[j], out=around[j])
         around[i] = low
     return around
+
+
+@functools.cache
+def _sorting_network(n: int) -> list[tuple[int, int]]:
+    """Return pairs to be put in order, one after the other: Batcher's merge exchange, n a power of 2."""
+    run, pairs = 1, []
+    while run < n:
+        step = run
+        while step:
+            starts = range(step % run, n - step, 2 * step)
+            lows = [start + i for start in starts for i in range(step) if start + i < n - step]
+            pairs += [(i, i + step) for i in lows if i // (2 * run) == (i + step) // (2 * run)]
+            step //= 2
+        run *= 2
+    return pairs
 
 
 def _median(around: Float) -> Float:
@@ -139,7 +148,7 @@ def _levels(middle: Float, size: Float) -> Float:
     for k in range(_N_BINS):
         own = sizes[bins == k]
         if own.size:
-            level[k] = np.median(own) / 0.6745
+            level[k] = np.median(own) / _MIDDLING
     return level[np.searchsorted(edges, middle, side="right")]
 
 
@@ -155,7 +164,7 @@ def _no_speck(look: _Look) -> Array:
 
 
 def _dark_speck(look: _Look) -> Array:
-    return look.is_alone & (look.far < -_DARK)
+    return look.is_alone & (look.far < -_NEAR)
 
 
 def _of_two_values(values: Array, look: _Look) -> Array:
@@ -165,13 +174,13 @@ def _of_two_values(values: Array, look: _Look) -> Array:
 
 def _choose(look: _Look, is_fine: bool) -> _Rule | None:
     """Return what is a speck here without any doubt; None if nothing is."""
-    ends = [_frequent_value(look, sign, _FARTHER) for sign in (-1, 1)]
+    ends = [_frequent_value(look, sign, _FAR) for sign in (-1, 1)]
     if any(
         end is not None for end in ends
     ):  # of the other kind may be nearer, as in a dark picture
         ends = [_frequent_value(look, sign, _NEAR) for sign in (-1, 1)]
         if all(end is not None for end in ends):
-            return partial(_of_two_values, np.array(ends))
+            return functools.partial(_of_two_values, np.array(ends))
     dark, bright = (_any_speck(look) & (sign * look.far > 0) for sign in (-1, 1))
     if is_fine and dark.sum() > max(_MANY_DARK * dark.size, _ONE_SIDED * bright.sum()):
         calm = look.apart < np.median(look.apart)  # nowhere, if half of the picture is constant
@@ -205,7 +214,7 @@ def _frequent_value(look: _Look, sign: int, far: float) -> float | None:
 def _all_rounds(pixels: Float, rule: _Rule) -> Array:
     """Return where specks are; those found give way to their neighbours, and others are seen."""
     found, seen = np.zeros(pixels.shape, bool), pixels
-    for _ in range(_ROUNDS):
+    for _ in range(2):  # the second finds specks beside specks
         look = _Look.at(seen)
         new = rule(look) & ~found
         if not new.any():
@@ -213,11 +222,3 @@ def _all_rounds(pixels: Float, rule: _Rule) -> Array:
         found |= new
         seen = np.where(new, look.middle, seen)
     return found
-
-
-def _middle(slices: Float) -> Float:
-    """Return the middle of the middle slice, (y, x, channels)."""
-    plane = slices[len(slices) // 2]
-    starts = [max((size - _LOOKED_AT) // 2, 0) for size in plane.shape[:2]]
-    y, x = (slice(start, start + _LOOKED_AT) for start in starts)
-    return plane[y, x]

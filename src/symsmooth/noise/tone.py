@@ -33,6 +33,9 @@ _SKEWED = (
 _MOST = 0.4  # standard deviation in the table, as a share of white
 _LEAST = 0.01  # the same, below which skewness is weighed less
 _MEANS, _LEVELS = 129, 81  # size of the table
+_BEYOND = (
+    0.8  # root of the light below black (twice that: of all light), cube root of the noise, in it
+)
 # The correction's table is interpolated once, so many times finer: then the nearest entry does for a pixel.
 _FINER = 8
 _ROWS = 256  # looked up at a time
@@ -124,16 +127,9 @@ def _tables() -> tuple[Float, Float]:
     nodes = np.linspace(-5, 5, 101)
     weights = np.exp(-(nodes**2) / 2)
     weights /= weights.sum()
-    light = np.concatenate(
-        [
-            -np.geomspace(0.6, 0.002, 25),
-            np.linspace(0.0, 0.1, 30),
-            np.linspace(0.105, 1.0, 50),
-            np.linspace(1.02, 1.5, 10),
-        ]
-    )
-    noise = np.concatenate([[1e-5], np.geomspace(5e-4, 0.6, 40)])
-    x, s = np.meshgrid(light, noise, indexing="ij")
+    root = np.linspace(-_BEYOND, 2 * _BEYOND, _MEANS)  # of light: dense where the curve is steep
+    level = np.linspace(0.0, _BEYOND, _LEVELS // 2)
+    x, s = np.meshgrid(root * np.abs(root), level**3, indexing="ij")
     clipped = np.clip(x[..., None] + s[..., None] * nodes, 0.0, 1.0)
     y = curve(clipped)
     mean = _average(y, weights)

@@ -1,4 +1,4 @@
-"""All that the page knows of the application: jobs, noise, progress and warnings, in words of the page."""
+"""Jobs, noise and warnings of the application, in words of the page."""
 
 from __future__ import annotations
 
@@ -11,35 +11,27 @@ from typing import Any
 import numpy as np
 
 from ..app import jobs, noise_report, raw
-from ..app.blend import BlendJob, blend_files
-from ..app.compare import question_unchanged as question_unchanged
-from ..app.compare import run_trial as run_trial
 from ..app.job import DenoiseJob
-from ..app.job_warnings import JobWarning as JobWarning
-from ..app.job_warnings import Remedy
-from ..app.noise_report import NoiseDescription
-from ..app.noise_report import value_range as value_range
+from ..app.job_warnings import JobWarning, Remedy
+from ..app.noise_report import NoiseDescription, value_range
 from ..app.run import FileJob, run
 from ..app.series import SeriesJob, look_at_series
 from ..app.stack import apply, describe_noise, noise_estimator
-from ..app.stack import noise_of_frames as noise_of_pixels
 from ..app.video import look_at_video
 from ..core.image import Array, open_image
 from ..core.parallel import Progress
-from ..io import FileError, ImageFile, limit_decoded_size, read_images, write_images
+from ..io import FileError, ImageFile, read_images
 from ..io.formats import open_file
 from ..io.limits import memory
 from ..io.noise_files import load_noise, save_noise
 from ..io.stacks import cut
-from ..methods import DEFAULT, METHODS
+from ..methods import METHODS
 from ..noise import Noise, NoiseEstimator, resolve
 from ..raw.mosaic import COLOURS
-from .catalogue import BY_NAME, NOISE_NAMES
-from .settings import Settings
+from .settings import NOISE_NAMES, Settings
 
 _WORKING_BYTES = 64  # of memory for a pixel at work
 _POINTS = 33  # of the plot of level against brightness
-_WARM_UP = 64  # pixels a side of what is denoised before the first work comes
 _SEED = 0  # as on the command line
 _BAYER = (2, 2)  # patterns of this size have a name, RGGB
 # Remedies for what is doubtful, in words of the page; and the kind of noise to choose for each.
@@ -79,11 +71,6 @@ def check_memory(piece: Array) -> None:
         raise FileError(f"would need {needed / 2**30:.0f} GB of memory at work; cut it first")
 
 
-def describe(image: ImageFile) -> str:
-    """Return size and kind of an image in words."""
-    return jobs.describe_size(image, cut(image))
-
-
 def span_of(image: ImageFile) -> float:
     """Return how far apart its pixels can be; those of a mosaic, above its black."""
     info = image.details.raw
@@ -97,28 +84,6 @@ def mosaic_name(image: ImageFile) -> str:
         return "linear raw"
     letters = "".join(COLOURS[colour] for colour in np.ravel(info.pattern))
     return f"raw mosaic {letters}" if info.pattern.shape == _BAYER else "raw mosaic, X-Trans"
-
-
-def developed(image: ImageFile) -> Array:
-    """Return a raw image developed, 8 bits a colour."""
-    return (raw.develop(image).pixels >> 8).astype(np.uint8)
-
-
-def write_developed(path: Path) -> Path:
-    """Write the developed picture of a DNG of ours beside it, as the command line would."""
-    target = path.with_suffix(".tif")
-    write_images(target, [raw.develop(read_images(path)[0])])
-    return target
-
-
-def blend(noisy: Path, denoised: Path, strength: float, colour: float, max_bytes: int) -> Path:
-    """Write the blend of a file with its result beside that, as the command line would."""
-    ending = ".nii.gz" if denoised.name.lower().endswith(".nii.gz") else denoised.suffix
-    target = denoised.with_name(f"{denoised.name[: -len(ending) or None]}-blend{ending}")
-    with limit_decoded_size(2 * max_bytes):
-        own = None if colour == strength else colour
-        blend_files(BlendJob(noisy, denoised, target, strength, own))
-    return target
 
 
 # --- jobs -------------------------------------------------------------------------------------
@@ -153,15 +118,6 @@ def make_job(settings: Settings, level: float, workers: int | None) -> DenoiseJo
     return DenoiseJob(method, options, sigma, "auto", workers, _SEED, third, region)
 
 
-def check_frames(settings: Settings) -> None:
-    """Refuse what cannot be done to frames, in words of the page."""
-    method = BY_NAME[settings.method]
-    if settings.third == "time" and not method.time:
-        raise ValueError(
-            f"{method.title} knows of no time; choose the method Automatic, or Slices."
-        )
-
-
 def with_noise_of_box(job: DenoiseJob, box: Array, axis: int | None) -> DenoiseJob:
     """Return a job that is told the noise of a part of one slice."""
     height, width = np.delete(box.shape, [] if axis is None else [axis])
@@ -184,12 +140,6 @@ def denoise_pixels(
 ) -> Array:
     """Denoise one picture whose noise is known."""
     return np.asarray(apply(job, pixels, axis, model, progress).pixels)
-
-
-def warm_up(workers: int | None) -> None:
-    """Load what the default method takes."""
-    noise = np.random.default_rng(_SEED).normal(100.0, 20.0, (_WARM_UP, _WARM_UP))
-    METHODS[DEFAULT](noise, workers=workers)
 
 
 # --- noise ------------------------------------------------------------------------------------
@@ -257,11 +207,6 @@ def noise_details(
         "levels": [x.tolist(), *(each.tolist() for each in model.level_at(x))],
         "spectrum": [frequencies.tolist(), *(np.asarray(each).tolist() for each in spectra)],
     }
-
-
-def estimator_of(pixels: Array, axis: int | None) -> NoiseEstimator:
-    """Return what measures the noise of one picture for several methods."""
-    return noise_of_pixels([pixels], axis, "auto", "keep")
 
 
 def find_doubts(

@@ -19,11 +19,9 @@ from typing import Any
 
 from ..app.batch import natural_order
 from ..core.parallel import Cancelled
-from .catalogue import BY_NAME, EXAMPLES, MAX_METHODS, MIN_METHODS
-from .errors import PageError, nothing_here
 from .pool import Pool, Run
 from .sessions import VIEW, Picture, Result, Session
-from .settings import Settings
+from .settings import BY_NAME, EXAMPLES, MAX_METHODS, MIN_METHODS, PageError, Settings, nothing_here
 
 UNPACKED = 4  # times the upload limit is what pixels may take in memory
 SECONDS = 60.0  # that inspecting or drawing something may take ...

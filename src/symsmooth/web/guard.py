@@ -18,7 +18,7 @@ from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from typing import Any
 
-from .errors import PageError
+from .settings import PageError
 
 UPLOAD = "/api/pictures"  # the one address that takes files
 COOKIE = "symsmooth"

@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Any
 
 from ..core.parallel import Cancelled
-from .errors import PageError
+from .settings import PageError
 
 TASKS = "symsmooth.web.tasks:"  # where work is found
 _REST = 600.0  # seconds without work after which processes are given up until somebody comes

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .errors import PageError
 from .pool import Run
-from .settings import Settings
+from .settings import PageError, Settings
 
 MAX_PICTURES = 30  # of one session: a table of more is no help
 VIEW = ".view.npy"  # pixels as they are shown; no file that is dropped can have this name
@@ -229,14 +228,14 @@ def safe_name(name: str) -> str:
     return f"{plain}.{ending}" if ending else plain
 
 
-def denoised_name(path: Path, ending: str | None = None) -> str:
+def name_with(path: Path, word: str, ending: str | None = None) -> str:
     """Return the name of what comes of a file; with another ending if one is given.
 
     Examples
     --------
-    >>> denoised_name(Path("head.nii.gz")), denoised_name(Path("clip.avi"), ".mkv")
+    >>> name_with(Path("head.nii.gz"), "denoised"), name_with(Path("clip.avi"), "denoised", ".mkv")
     ('head-denoised.nii.gz', 'clip-denoised.mkv')
     """
     own = ".nii.gz" if path.name.lower().endswith(".nii.gz") else path.suffix
     stem = path.name[: len(path.name) - len(own)]
-    return f"{stem}-denoised{own if ending is None else ending}"
+    return f"{stem}-{word}{own if ending is None else ending}"

@@ -1,4 +1,8 @@
-"""What the controls of the page say, checked: nothing else reaches the work."""
+"""What can be chosen on the page, in plain words, and what its controls say, checked.
+
+Nothing else reaches the work.
+Methods and endings are those of the package.  It loads no NumPy, so that the server starts at once.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,105 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from ..methods import DEFAULT
-from .catalogue import BY_NAME, NOISES, QUALITIES, THIRDS
-from .errors import PageError
+from .. import methods as registry
+from ..app.noise_report import NOISE_KINDS
+from ..io.formats import endings
+from ..methods import DEFAULT, Method
 
+MIN_METHODS, MAX_METHODS = 2, 4  # that are compared
+EXAMPLES = {
+    "photograph": "Photograph, 8 bit",
+    "colour": "Colour photograph, 8 bit",
+    "photons": "Few photons, 16 bit",
+    "stack": "Stack of a cell, 16 bit",
+}
+VIDEO_ENDINGS = (".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".y4m")
+ENDINGS = (
+    *(ending for ending in endings() if ending != ".zarr"),  # a folder cannot be dropped
+    ".gz",  # some systems look at the last part of .nii.gz alone
+    *VIDEO_ENDINGS,
+)
+QUALITIES = {
+    "preview": "A first look",
+    "fast": "Seconds for a photograph",
+    "balanced": "Best for its time",
+    "best": "Last tenths of a decibel; slow",
+}
+NOISE_NAMES = {  # on the page: in ``denoise``
+    "auto" if kind.name == "auto" else kind.word.lower(): kind.name for kind in NOISE_KINDS
+}
+NOISES = {
+    name: (name.capitalize(), kind.about)
+    for name, kind in zip(NOISE_NAMES, NOISE_KINDS, strict=True)
+} | {
+    "box": ("Measured", "On a part without structure, which you mark in the picture."),
+    "file": ("Saved", "A noise model of the same camera, from a file."),
+}
+THIRDS = {
+    "none": ("Slices", "Each slice by itself."),
+    "volume": ("Volume", "Depth is a third dimension: neighbouring slices help each other."),
+    "time": (
+        "Series",
+        "Slices are frames in time: they help each other, wherever things have moved to.",
+    ),
+}
 Box = tuple[int, ...]  # x, y, width, height
 _STRENGTHS = 0.1, 10.0
 _CHROMA_STRENGTHS = 0.01, 10.0  # or 0: colour stays as it is
 _MAX_NUMBER = 2**31  # of a place in a picture
+
+
+class PageError(ValueError):
+    """Something to be told in one sentence, with the status of the answer."""
+
+    def __init__(self, text: str, status: int = 422) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def nothing_here() -> PageError:
+    """Return what is said of addresses at which there is nothing."""
+    return PageError("There is nothing here.", 404)
+
+
+@dataclass(frozen=True)
+class MethodEntry:
+    """A method as the page offers it."""
+
+    name: str
+    title: str
+    about: str
+    quality: bool  # whether it has presets
+    noise: bool  # whether it knows other noise than white
+    strength: bool  # whether strength is its own; else it assumes more noise
+    time: bool  # whether frames can help each other
+
+
+def _entry(method: Method) -> MethodEntry:
+    own = (name in method.offers for name in ("quality", "noise", "strength", "time"))
+    return MethodEntry(method.name, method.title, method.about, *own)
+
+
+_PLAIN = ("nlm", "glide", "lark", "bilateral", "gaussian")  # come last, the plainest at the end
+_STRONG = [name for name in ("denoise", "gsfw", *registry.METHODS) if name not in _PLAIN]
+METHODS = tuple(_entry(registry.METHODS[name]) for name in dict.fromkeys([*_STRONG, *_PLAIN]))
+BY_NAME = {method.name: method for method in METHODS}
+
+
+def about(max_bytes: int, max_pictures: int, version: str) -> dict[str, Any]:
+    """Return all that the page offers, as JSON."""
+    return {
+        "version": version,
+        "max_bytes": max_bytes,
+        "max_pictures": max_pictures,
+        "endings": ENDINGS,
+        "examples": EXAMPLES,
+        "methods": [asdict(method) for method in METHODS],
+        "compare": [MIN_METHODS, MAX_METHODS],
+        "qualities": QUALITIES,
+        "noises": NOISES,
+        "thirds": THIRDS,
+    }
 
 
 @dataclass(frozen=True)
