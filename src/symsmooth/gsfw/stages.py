@@ -20,13 +20,13 @@ from ..core.channels import Groups, mix
 from ..core.image import Float
 from ..core.multiscale import replace_coarse
 from ..core.parallel import Pool
-from ..core.patches import Features, whiten_inside
+from ..core.patches import Features, patch_means, whiten_inside
 from ..mixture.em import GaussianMixture, MixtureFit, fit_mixture, initial_mixture
 from ..mixture.members import Members, assign_patches
 from ..noise.level import FINEST
 from .estimators import spectral, spectral_of_pairs, wiener
 from .motion import is_earlier
-from .observation import Observation
+from .observation import Observation, with_beside
 from .presets import PAIR, Preset, Stage, adapt, calibration, widen
 from .repetition import share_repeated
 from .still import LEAST, MIN_SHARE, still_share
@@ -297,8 +297,10 @@ def _run_stage(
     if stage.n_frames == PAIR and pilot is None:
         return _run_paired(observation, stage, rng, pool)
     guide = observation.pixels if pilot is None else pilot
-    shown = np.ascontiguousarray(guide[..., :1]) if stage.by_luminance else guide
-    fit, members = _cluster(shown, observation, stage, rng, pool)
+    is_series = stage.n_frames > 0
+    shown = np.ascontiguousarray(guide[..., :1]) if stage.by_luminance or is_series else guide
+    colours = _colours(guide, stage) if is_series else None
+    fit, members = _cluster(shown, observation, stage, rng, pool, colours)
     image, variance = np.empty_like(observation.pixels), np.empty_like(observation.pixels)
     n_channels = image.shape[-1]
     pool.expect(n_channels)
@@ -328,7 +330,12 @@ def _run_paired(
     assert observation.motion is not None
     beside = observation.motion.beside(pixels.shape[0], pixels.shape[2])
     pairs = observation.paired(beside)
-    fit, members = _cluster(pairs.pixels, pairs, stage, rng, pool)
+    colours = _colours(pixels, stage)
+    if colours is not None:
+        colours = with_beside(
+            colours, observation.motion.beside(colours.shape[0], colours.shape[2])
+        )
+    fit, members = _cluster(pairs.pixels, pairs, stage, rng, pool, colours)
     image, variance = np.empty_like(pixels), np.empty_like(pixels)
     pool.expect(pixels.shape[-1])
     for c in range(pixels.shape[-1]):
@@ -342,13 +349,31 @@ def _run_paired(
     return image, variance, fit.mixture
 
 
+def _colours(guide: Float, stage: Stage) -> Float | None:
+    """Return the mean of each channel but the first in each patch of a series; None if there is but one.
+
+    Colours have less detail than luminance: patches of them tell no more than their means, which have less
+    noise (+.01 dB), and take three times as long to compare.
+    """
+    return patch_means(guide[..., 1:], stage.extent(3)) if guide.shape[-1] > 1 else None
+
+
 def _cluster(
-    guide: Float, observation: Observation, stage: Stage, rng: np.random.Generator, pool: Pool
+    guide: Float,
+    observation: Observation,
+    stage: Stage,
+    rng: np.random.Generator,
+    pool: Pool,
+    means: Float | None = None,
 ) -> tuple[MixtureFit, Members]:
-    """Learn the stage's mixture of the guide's patches, and which of them belong to each cluster."""
+    """Learn the stage's mixture of the guide's patches, and which of them belong to each cluster.
+
+    ``means`` of patches in other channels count as much as patches that are constant there.
+    """
     extent = stage.extent(guide.ndim - 1)
     h_r = stage.h_r * observation.sigma
-    features = whiten_inside(guide, extent, stage.h_s, h_r, observation.tiles)
+    marks = None if means is None else means * np.float32(np.prod(extent) ** 0.5 / h_r)
+    features = whiten_inside(guide, extent, stage.h_s, h_r, observation.tiles, marks)
     return cluster_patches(features, stage, rng, pool, observation.patch_weights(extent))
 
 
