@@ -156,6 +156,11 @@ class Observation:
             pixels[known] = _taken(pixels, beside[known])
         return replace(self, pixels=pixels, observed=observed, motion=motion)
 
+    def frame(self, t: int) -> Observation:
+        """Return a frame of a series (t, y, x) as a picture, which is a scene of its own."""
+        pixels, observed = self.pixels[t], None if self.observed is None else self.observed[t]
+        return Observation(pixels, observed, self.sigma, Scene.of(pixels))
+
     def paired(self, beside: Array) -> Observation:
         """Return the first channel of a series with that of the frame beside each, earlier first."""
         observed = self.observed

@@ -25,6 +25,7 @@ from ..mixture.em import GaussianMixture, MixtureFit, fit_mixture, initial_mixtu
 from ..mixture.members import Members, assign_patches
 from ..noise.level import FINEST
 from .estimators import spectral, spectral_of_pairs, wiener
+from .light import give_back_light
 from .motion import is_earlier
 from .observation import Observation, with_beside
 from .presets import PAIR, Preset, Stage, adapt, calibration, widen
@@ -228,7 +229,7 @@ def _run_padded(
         with _clock(seconds, "coarse"), pool.part(_COARSE_TIME, "half size"):
             coarse = _run_padded(padded.halved(), preset, rng, pool).image  # less noise is there
     if is_series:
-        found = _run_series(padded, plan, rng, pool)
+        found = _run_series(padded, preset, plan, rng, pool)
     else:
         found = _run_stages(padded, plan, coarse, rng, pool)
     inside = tuple(
@@ -243,12 +244,22 @@ def _run_padded(
 
 
 def _run_series(
-    observation: Observation, plan: Preset, rng: np.random.Generator, pool: Pool
+    observation: Observation, preset: Preset, plan: Preset, rng: np.random.Generator, pool: Pool
 ) -> Stages:
-    """Run the stages on the frames of a series, whose squares are followed as they move."""
-    found = _run_stages(observation.followed(), plan, None, rng, pool)
-    images = tuple(image.swapaxes(0, 1) for image in found.images)
-    return replace(found, images=images, variance=found.variance.swapaxes(0, 1))
+    """Run the stages on the frames of a series, whose squares are followed as they move.
+
+    What other frames do not show, after a cut or in a flash, is denoised without them.
+    """
+    followed = observation.followed()
+    found = _run_stages(followed, plan, None, rng, pool)
+    *pilots, image, variance = (each.swapaxes(0, 1) for each in (*found.images, found.variance))
+    assert followed.motion is not None
+    for t in followed.motion.frames_alone:
+        share = followed.motion.share_alone(t, *image.shape[1:3])[..., np.newaxis]
+        alone = _run_padded(observation.frame(t), preset, rng, pool)
+        image[t] += share * (alone.image - image[t])
+        variance[t] += share * (alone.variance - variance[t])
+    return replace(found, images=(*pilots, image), variance=variance)
 
 
 def _run_stages(
@@ -272,6 +283,8 @@ def _run_stages(
             if number > 0 and not is_final:
                 target = observation.fed_back(images[-1], stage.feedback)
             image, variance, mixture = _run_stage(target, pilot, stage, rng, pool)
+            if stage.n_frames > 0:
+                image = give_back_light(target.pixels, image, target.sigma)
             if coarse is not None and (number == 0 or is_final):
                 share = plan.coarse_final if is_final else plan.coarse
                 image = replace_coarse(image, coarse, share)
