@@ -156,7 +156,7 @@ def _with_still_parts(
     rng: np.random.Generator,
     pool: Pool,
 ) -> tuple[Float, Float]:
-    """Let all frames be the mean of them, denoised, where nothing moves."""
+    """Let all frames be the mean of them, denoised, where nothing moves; each keeps its light."""
     pixels, sigma = observation.pixels, observation.sigma
     still = still_share(pixels, image, variance, sigma)
     if observation.observed is not None:
@@ -166,7 +166,9 @@ def _with_still_parts(
     mean = Observation.of(pixels.mean(axis=0), sigma / len(image) ** 0.5)
     found = _run_together(mean, preset, rng, pool)
     share = still[..., np.newaxis]
-    return image + share * (found.image - image), variance + share * (found.variance - variance)
+    image = image + share * (found.image - image)
+    lit = give_back_light(pixels.swapaxes(0, 1), image.swapaxes(0, 1), sigma).swapaxes(0, 1)
+    return np.ascontiguousarray(lit), variance + share * (found.variance - variance)
 
 
 def _bounded(image: Float, observation: Observation) -> tuple[Float, int]:
