@@ -85,7 +85,7 @@ def test_what_stands_beside_a_pixel_is_where_it_has_moved_to() -> None:
 
 @pytest.mark.parametrize("sigma", [2.0, 10.0, 40.0])
 def test_what_no_frame_beside_shows_is_alone(sigma: float) -> None:
-    """A frame of another scene is, wholly, and those beside it are not: their other neighbours show them."""
+    """A frame of another scene is, wholly; those beside it are not, which others show."""
     frames = panned(STEPS, 160)
     frames[2] = data.coins()[100:260, 100:260]
     found = find_motion(with_noise(frames, sigma), sigma)

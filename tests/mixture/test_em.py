@@ -191,7 +191,9 @@ def test_positions_are_counted_where_tiles_are_moved_to() -> None:
 
 def test_a_tile_without_clusters_looks_further_and_others_do_not() -> None:
     features = whiten(scene((64, 64, 1)), 3, 4.0, 0.3)
-    at = np.array([0, 1, 15 * 64, 15 * 64 + 15, 20, 20 * 64, 20 * 64 + 20])  # none in the last tiles
+    at = np.array(
+        [0, 1, 15 * 64, 15 * 64 + 15, 20, 20 * 64, 20 * 64 + 20]
+    )  # none in the last tiles
     mixture = GaussianMixture(features.at(at), np.full(len(at), 1 / len(at), np.float32))
     near = neighbourhood(features, mixture, 0.5)
     counts = np.diff(near.pointers)
@@ -227,11 +229,9 @@ def test_marks_are_numbers_of_a_point() -> None:
     dense = mixture.proportions * np.exp(-0.5 * (square - square.min(axis=1, keepdims=True)))
     dense /= dense.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(found, dense.T, atol=2e-4)
+    tiles = near.strips[0].tiles
     with pytest.raises(ValueError, match="no marks"):
-        strip = near.strips[0]
-        _native.sum_points(
-            features.points, strip.tiles, mixture.native, features.padded, None, 1
-        )
+        _native.sum_points(features.points, tiles, mixture.native, features.padded, None, 1)
 
 
 @pytest.mark.parametrize("reach", [0.5, 2.0])

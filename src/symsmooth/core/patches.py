@@ -74,7 +74,7 @@ def aggregate_patches(patches: Array, patch_size: int, channels: int = 1) -> Arr
 
 
 def patch_means(values: Float, extent: tuple[int, ...]) -> Float:
-    """Return the mean of each patch that lies wholly inside (*spatial, channels): (*positions, channels)."""
+    """Return the mean of each patch wholly inside (*spatial, channels): (*positions, channels)."""
     positions = tuple(n - side + 1 for n, side in zip(values.shape[:-1], extent, strict=True))
     means = np.empty((*positions, values.shape[-1]), np.float32)
     for c in range(values.shape[-1]):

@@ -77,19 +77,19 @@ def spectral_of_pairs(
 
     height, n_frames, width = noisy.shape
     other = noisy.reshape(-1)[beside]
-    both = np.empty((height, n_frames, 2, width), np.float32)
+    pairs = np.empty((height, n_frames, 2, width), np.float32)
     own_place = np.where(is_first, 0, 1)
     for t, place in enumerate(own_place):
-        both[:, t, place], both[:, t, 1 - place] = noisy[:, t], other[:, t]
-    both = both.reshape(height, 2 * n_frames, width)
+        pairs[:, t, place], pairs[:, t, 1 - place] = noisy[:, t], other[:, t]
+    both = pairs.reshape(height, 2 * n_frames, width)
     paired = members.paired()
     plane, native = _flat(both, paired), paired.native
 
     def folded(values: Float) -> Float:
-        pairs = values.reshape(height, n_frames, 2, width)
+        found = values.reshape(pairs.shape)
         own, others = np.empty_like(noisy), np.empty_like(noisy)
         for t, place in enumerate(own_place):
-            own[:, t], others[:, t] = pairs[:, t, place], pairs[:, t, 1 - place]
+            own[:, t], others[:, t] = found[:, t, place], found[:, t, 1 - place]
         return own + counted(others)
 
     def counted(others: Float) -> Float:

@@ -12,10 +12,12 @@ import numpy as np
 
 from ..core.image import Float
 
-# Pixels: standard deviation of the Gaussian mean.  Its noise is sigma / (2 sqrt(pi) 16), a 57th of a pixel's.
+# Pixels: deviation of the Gaussian mean.  Its noise is sigma / (2 sqrt(pi) 16), a 57th of a pixel's.
 _WIDTH = 16.0
 _STEP = 8  # pixels from one mean to the next: half a width; between them lines are drawn
-_DEVIATIONS = 2.0  # of noise: means below it are no more than noise, and larger ones are less by its share
+_DEVIATIONS = (
+    2.0  # of noise: means below it are no more than noise, and larger ones are less by its share
+)
 
 
 def give_back_light(noisy: Float, denoised: Float, sigma: float) -> Float:

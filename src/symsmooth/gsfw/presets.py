@@ -202,15 +202,16 @@ _COLOUR_PREVIEW: Mapping[str, Any] = MappingProxyType(
     {"by_luminance": True, "max_clusters": 1, "pixels_per_cluster": 160}
 )
 
-# Squares of a series are followed (motion.py), so that what is alike is near.  At sigma 10 and 40, a pilot within
-# 0.35: -.009 and -.026 dB for 3 % less time; the final stage within 0.7: +.012 and +.017 dB for 4 % more.
+# Squares of a series are followed (motion.py), so that what is alike is near.  At sigma 10 and 40, a pilot
+# within 0.35: -.009 and -.026 dB for 3 % less time; the final stage within 0.7: +.012 and +.017 dB for 4 %
+# more.
 _SERIES_PILOT_REACH, _SERIES_FINAL_REACH = 0.7, 0.5
 _SERIES_CLUSTERS = 2  # of a patch; 3: 8 % more time for +.01 dB
 # The final stage takes one up to so many grey levels: 2 give +.003/+.014/+.039 dB at sigma 10/20/40, and
 # take 7 to 11 % more time.
 _SERIES_ONE_CLUSTER = 30.0
-# EM on every second position.  1: +.008 dB in the final stage for 3 % more time; 4: -.04 dB there, -.014 dB in
-# the pilot.
+# EM on every second position.  1: +.008 dB in the final stage for 3 % more time; 4: -.04 dB there, -.014 dB
+# in the pilot.
 _SERIES_SUBSAMPLE = 2
 _SERIES_PILOT_PIXELS = 112  # 80: +.013 dB for 7 % more time; 140: -.011 dB
 

@@ -10,8 +10,14 @@ namespace {
 
 struct BoundPoints : Points {
     BoundPoints(Floats<4> padded, Three patch, index n_dims, float inv_hs, optional<Floats<2>> own_marks)
-        : Points{padded.data(), extent_of(padded, 0), padded.shape(3), extent(patch), n_dims, inv_hs,
-                 own_marks ? own_marks->data() : nullptr, own_marks ? index(own_marks->shape(1)) : 0},
+        : Points{padded.data(),
+                 extent_of(padded, 0),
+                 padded.shape(3),
+                 extent(patch),
+                 n_dims,
+                 inv_hs,
+                 own_marks ? own_marks->data() : nullptr,
+                 own_marks ? index(own_marks->shape(1)) : 0},
           padded(padded),
           marked(own_marks),
           grid(positions(shape, extent(patch))) {
@@ -145,9 +151,11 @@ void strongest_clusters(const BoundPoints& points, const BoundTiles& tiles, cons
 }  // namespace
 
 void bind_mixture(nb::module_& m) {
-    nb::class_<BoundPoints>(m, "Points", "The generalised patches of an image that is divided by h_r, and what else is known of them.")
-        .def(nb::init<Floats<4>, Three, index, float, optional<Floats<2>>>(), "padded"_a, "patch"_a, "n_dims"_a,
-             "inv_hs"_a, "marks"_a = nb::none());
+    nb::class_<BoundPoints>(
+        m, "Points",
+        "The generalised patches of an image that is divided by h_r, and what else is known of them.")
+        .def(nb::init<Floats<4>, Three, index, float, optional<Floats<2>>>(), "padded"_a, "patch"_a,
+             "n_dims"_a, "inv_hs"_a, "marks"_a = nb::none());
     nb::class_<BoundTiles>(m, "Tiles",
                            "Boxes (z0, z1, y0, y1, x0, x1) of positions, the clusters that each meets, and "
                            "what is added to its positions.")
