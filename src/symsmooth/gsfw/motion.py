@@ -37,8 +37,8 @@ _BENT = 0.6  # second difference from which on a minimum is sought between pixel
 # pixels on; 0.5 is four deviations of noise.
 _ALONE = (2.0, 0.5)
 # Share of the squares of a frame: from which on a frame is denoised alone too, and from which on it is that
-# wholly.  Six sequences without cuts have 0 to 0.4 (0.6 where the light changes); frames that have nothing in
-# common, 0.8 to 1.
+# wholly.  Six sequences without cuts have 0 to 0.4 (0.6 where the light changes); frames that have nothing
+# in common, 0.8 to 1.
 _MUCH_ALONE = (0.25, 0.75)
 # A frame counts as so many pixels: patches of all frames of a block are near.  1: -.04 dB at sigma 10.
 _PIXELS_A_FRAME = 0.5
