@@ -17,9 +17,11 @@ def instruction_sets() -> list[str]: ...
 def use_instruction_set(name: str) -> None: ...
 
 class Points:
-    """The generalised patches of an image that is divided by h_r."""
+    """
+    The generalised patches of an image that is divided by h_r, and what else is known of them.
+    """
 
-    def __init__(self, padded: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], patch: Sequence[int], n_dims: int, inv_hs: float) -> None: ...
+    def __init__(self, padded: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], patch: Sequence[int], n_dims: int, inv_hs: float, marks: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> None: ...
 
 class Tiles:
     """

@@ -71,7 +71,8 @@ def test_what_stands_beside_a_pixel_is_where_it_has_moved_to() -> None:
     steps = np.zeros((3, 2, 2, 2), np.int32)
     steps[0, :, 1] = [2, -3]
     height, width = 2 * SQUARE + 5, 2 * SQUARE
-    found = Motion(np.zeros(steps.shape, np.float32), steps).beside(height, width)
+    is_alone = np.zeros(steps.shape[:-1], bool)
+    found = Motion(np.zeros(steps.shape, np.float32), steps, is_alone).beside(height, width)
     y, t, x = np.unravel_index(found, (height, 3, width))
     assert (t[:, 0] == 1).all()
     assert (t[:, 1] == 0).all()
@@ -80,6 +81,23 @@ def test_what_stands_beside_a_pixel_is_where_it_has_moved_to() -> None:
     assert y[height - 1, 0, SQUARE] == height - 1
     assert y[3, 0, SQUARE] == 5
     assert y[3, 0, 0] == 3
+
+
+@pytest.mark.parametrize("sigma", [2.0, 10.0, 40.0])
+def test_what_no_frame_beside_shows_is_alone(sigma: float) -> None:
+    """A frame of another scene is, wholly; those beside it are not, which others show."""
+    frames = panned(STEPS, 160)
+    frames[2] = data.coins()[100:260, 100:260]
+    found = find_motion(with_noise(frames, sigma), sigma)
+    assert found.frames_alone == [2]
+    assert found.share_alone(2, 165, 170).min() == 1.0
+    assert not find_motion(with_noise(panned(STEPS, 160), sigma), sigma).frames_alone
+    middle = np.zeros(found.is_alone.shape, bool)
+    middle[1, 4:7, 4:7] = True
+    share = Motion(found.offsets, found.steps, middle).share_alone(1, 160, 160)
+    assert share[88, 88] > 0.95  # half a pixel from the middle of the middle square
+    assert share[10, 10] == 0.0
+    assert np.abs(np.diff(share, axis=0)).max() < 1 / SQUARE
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 17])
@@ -100,7 +118,7 @@ def test_a_pan_gains_as_a_still_scene_does(monkeypatch: pytest.MonkeyPatch) -> N
 
     def at_rest(frames: np.ndarray, sigma: float) -> Motion:
         motion = find_motion(frames, sigma)
-        return Motion(0 * motion.offsets, 0 * motion.steps)
+        return Motion(0 * motion.offsets, 0 * motion.steps, motion.is_alone)
 
     monkeypatch.setattr(observation, "find_motion", at_rest)
     without = symsmooth.denoise(pixels, SIGMA, **options)

@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from symsmooth import _native
 from symsmooth.core.parallel import Pool
-from symsmooth.core.patches import aggregate_patches, extract_patches, whiten, whiten_inside
+from symsmooth.core.patches import (
+    aggregate_patches,
+    extract_patches,
+    patch_means,
+    whiten,
+    whiten_inside,
+)
 from symsmooth.core.tiles import cut_frames
 from symsmooth.mixture.averages import aggregate_means, cluster_averages
 from symsmooth.mixture.em import (
@@ -180,6 +187,51 @@ def test_positions_are_counted_where_tiles_are_moved_to() -> None:
     moved = features.tiles.offsets[features.tiles.number_of(y, t, x)]
     expected = (np.stack([y, t, x], axis=1) + moved) / 4.0
     np.testing.assert_allclose(points[:, :3], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_tile_without_clusters_looks_further_and_others_do_not() -> None:
+    features = whiten(scene((64, 64, 1)), 3, 4.0, 0.3)
+    at = np.array(
+        [0, 1, 15 * 64, 15 * 64 + 15, 20, 20 * 64, 20 * 64 + 20]
+    )  # none in the last tiles
+    mixture = GaussianMixture(features.at(at), np.full(len(at), 1 / len(at), np.float32))
+    near = neighbourhood(features, mixture, 0.5)
+    counts = np.diff(near.pointers)
+    assert (counts > 0).all()
+    far = neighbourhood(features, mixture, 16.0)
+    assert near.ids[: counts[0]].tolist() == [0, 1, 2, 3]
+    assert len(near.ids) < len(far.ids)
+    centres = mixture.means[:, :2] * features.h_s
+    for t, (_, _, y0, y1, x0, x1) in enumerate(near.tiles.boxes):
+        low, high = np.array([y0, x0]), np.array([y1, x1]) - 1
+        away = np.linalg.norm(np.maximum(np.maximum(low - centres, centres - high), 0), axis=1)
+        radius = 2.0
+        while not (away < radius).any():
+            radius *= 2
+        own = near.ids[near.pointers[t] : near.pointers[t + 1]]
+        assert sorted(own) == np.flatnonzero(away < radius).tolist()
+
+
+def test_marks_are_numbers_of_a_point() -> None:
+    """Points with means of other channels have the responsibilities of the dense equation."""
+    guide = scene((21, 3, 24, 3))
+    means = patch_means(guide[..., 1:], (3, 1, 3))
+    windows = np.lib.stride_tricks.sliding_window_view(guide[..., 1:], (3, 1, 3), axis=(0, 1, 2))
+    np.testing.assert_allclose(means, windows.mean(axis=(-3, -2, -1)), rtol=1e-5)
+    features = whiten_inside(guide[..., :1], (3, 1, 3), 4.0, 0.5, marks=means / 0.2)
+    assert features.dim == 3 + 9 + 2
+    mixture = start(features, 9)
+    near = neighbourhood(features, mixture, EVERYWHERE)
+    points = features.at(np.arange(features.n_pixels))
+    np.testing.assert_array_equal(points[:, -2:], means.reshape(-1, 2) / np.float32(0.2))
+    found = responsibilities(features, mixture, near).toarray()
+    square = np.square(points[:, None] - mixture.means[None]).sum(axis=-1)
+    dense = mixture.proportions * np.exp(-0.5 * (square - square.min(axis=1, keepdims=True)))
+    dense /= dense.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found, dense.T, atol=2e-4)
+    tiles = near.strips[0].tiles
+    with pytest.raises(ValueError, match="no marks"):
+        _native.sum_points(features.points, tiles, mixture.native, features.padded, None, 1)
 
 
 @pytest.mark.parametrize("reach", [0.5, 2.0])

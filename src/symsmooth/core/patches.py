@@ -73,9 +73,34 @@ def aggregate_patches(patches: Array, patch_size: int, channels: int = 1) -> Arr
     return fold_padding(padded, spatial, patch_size)
 
 
+def patch_means(values: Float, extent: tuple[int, ...]) -> Float:
+    """Return the mean of each patch wholly inside (*spatial, channels): (*positions, channels)."""
+    positions = tuple(n - side + 1 for n, side in zip(values.shape[:-1], extent, strict=True))
+    means = np.empty((*positions, values.shape[-1]), np.float32)
+    for c in range(values.shape[-1]):
+        sums = np.ascontiguousarray(values[..., c])
+        for axis, side in enumerate(extent):
+            sums = _sums_along(sums, axis, side)
+        means[..., c] = sums / np.float32(np.prod(extent))
+    return means
+
+
+def _sums_along(values: Float, axis: int, side: int) -> Float:
+    """Return the sums of so many values that follow each other along an axis."""
+
+    def shifted(array: Float, start: int) -> Float:
+        return array[(slice(None),) * axis + (slice(start, start + length),)]
+
+    length = values.shape[axis] - side + 1
+    total = shifted(values, 0).copy()
+    for step in range(1, side):
+        total += shifted(values, step)
+    return total
+
+
 @dataclass(frozen=True)
 class Features:
-    """The generalised patches p_j = [x_j / h_s, patch_j / h_r], whitened: Sigma = I.
+    """The generalised patches p_j = [x_j / h_s, patch_j / h_r, marks_j], whitened: Sigma = I.
 
     They are never formed as a whole: kernels read them from the padded, scaled image.
     """
@@ -88,7 +113,8 @@ class Features:
     grid: tuple[int, int, int]  # the pixels as (z, y, x)
     n_pixels: int  # n: one generalised patch a pixel
     patch: tuple[int, int, int]  # extent of a patch as (z, y, x)
-    dim: int  # p = d + number of spatial dimensions
+    dim: int  # p = d + number of spatial dimensions, and of marks
+    marks: Float | None  # (n, numbers): what else is known of a patch
     points: _native.Points  # what kernels read p_j from
     tiles: Tiling  # what they walk over; tiles may be moved
 
@@ -111,7 +137,8 @@ class Features:
         where = places[:, 3 - self.n_dims :] * np.float32(1.0 / self.h_s)
         windows = np.lib.stride_tricks.sliding_window_view(self.padded, self.patch, axis=(0, 1, 2))
         patches = np.moveaxis(windows[z, y, x], 1, -1).reshape(len(where), -1)
-        return np.concatenate([where, patches], axis=1).astype(np.float32)
+        known = [where, patches] if self.marks is None else [where, patches, self.marks[pixels]]
+        return np.concatenate(known, axis=1).astype(np.float32)
 
 
 def whiten(guide: Float, patch_size: int, h_s: float, h_r: float) -> Features:
@@ -126,16 +153,19 @@ def whiten_inside(
     h_s: float,
     h_r: float,
     tiles: Callable[[tuple[int, int, int]], Tiling] = tiling,
+    marks: Float | None = None,
 ) -> Features:
     """Return the features of the patches that lie wholly inside a guide image; sides of any parity.
 
     ``extent`` is that of a patch along each spatial axis, or along all of them; ``tiles`` cuts the grid of
-    their positions.
+    their positions.  ``marks`` (*positions, numbers), in units of ``h_r``, are more numbers of each patch.
     """
     extent = (extent,) * (guide.ndim - 1) if isinstance(extent, int) else extent
     spatial = tuple(size - side + 1 for size, side in zip(guide.shape[:-1], extent, strict=True))
     scaled = np.ascontiguousarray(as_volume(guide), dtype=np.float32) / np.float32(h_r)
-    return _features(scaled, spatial, extent, h_s, h_r, tiles)
+    if marks is not None:
+        marks = np.ascontiguousarray(marks, np.float32).reshape(-1, marks.shape[-1])
+    return _features(scaled, spatial, extent, h_s, h_r, tiles, marks)
 
 
 def _features(
@@ -145,15 +175,18 @@ def _features(
     h_s: float,
     h_r: float,
     tiles: Callable[[tuple[int, int, int]], Tiling] = tiling,
+    marks: Float | None = None,
 ) -> Features:
     """Work out once what follows from a padded, scaled image and the size of its patches."""
     n_dims = len(spatial)
     z, y, x = (1, *spatial) if n_dims == 2 else spatial
     depth, height, width = (1, *extent) if n_dims == 2 else extent
     patch = depth, height, width
+    n_marks = 0 if marks is None else marks.shape[-1]
     return Features(
         padded, spatial, h_s, h_r, n_dims, (z, y, x), z * y * x, patch,
-        dim=depth * height * width * padded.shape[-1] + n_dims,
-        points=_native.Points(padded, patch, n_dims, float(np.float32(1.0 / h_s))),
+        dim=depth * height * width * padded.shape[-1] + n_dims + n_marks,
+        marks=marks,
+        points=_native.Points(padded, patch, n_dims, float(np.float32(1.0 / h_s)), marks),
         tiles=tiles((z, y, x)),
     )  # fmt: skip

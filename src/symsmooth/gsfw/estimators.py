@@ -76,20 +76,33 @@ def spectral_of_pairs(
         return _native.spectral_filter(native, *clusters, plane, sigma**2, _SPECTRUM_BIAS)
 
     height, n_frames, width = noisy.shape
-    first, other = is_first[:, np.newaxis], noisy.reshape(-1)[beside]
-    both = np.stack([np.where(first, noisy, other), np.where(first, other, noisy)], axis=2)
-    both = both.reshape(height, 2 * n_frames, width)
+    other = noisy.reshape(-1)[beside]
+    pairs = np.empty((height, n_frames, 2, width), np.float32)
+    own_place = np.where(is_first, 0, 1)
+    for t, place in enumerate(own_place):
+        pairs[:, t, place], pairs[:, t, 1 - place] = noisy[:, t], other[:, t]
+    both = pairs.reshape(height, 2 * n_frames, width)
     paired = members.paired()
     plane, native = _flat(both, paired), paired.native
 
     def folded(values: Float) -> Float:
-        one, two = np.moveaxis(values.reshape(height, n_frames, 2, width), 2, 0)
-        own, others = np.where(first, one, two), np.where(first, two, one)
-        counted = np.bincount(beside.reshape(-1), others.reshape(-1), minlength=noisy.size)
-        return own + counted.reshape(noisy.shape).astype(np.float32)
+        found = values.reshape(pairs.shape)
+        own, others = np.empty_like(noisy), np.empty_like(noisy)
+        for t, place in enumerate(own_place):
+            own[:, t], others[:, t] = found[:, t, place], found[:, t, 1 - place]
+        return own + counted(others)
 
-    total, weight, spread = _aggregate(both, paired, chunk, pool)
-    return _divide((folded(total), folded(weight), folded(spread)), noisy)
+    def counted(others: Float) -> Float:
+        sums = np.bincount(beside.reshape(-1), others.reshape(-1), minlength=noisy.size)
+        return sums.reshape(noisy.shape).astype(np.float32)
+
+    def spread_out(corners: Float) -> Float:  # those of pairs, which are in the first of two frames
+        flat = np.ascontiguousarray(corners.reshape(both.shape)[:, ::2])
+        sums = _box_sum(flat, flat.shape, members.patch)
+        return sums + counted(sums)
+
+    total, mass, spread = _sum_up(both, paired, chunk, pool)
+    return _divide((folded(total), spread_out(mass), spread_out(spread)), noisy)
 
 
 def wiener(
@@ -146,6 +159,15 @@ def _aggregate(
     noisy: Float, members: Members, chunk: Callable[[tuple[int, int]], Part], pool: Pool
 ) -> Sums:
     """Run a kernel on all clusters and add up what it says of each pixel."""
+    total, *corners = _sum_up(noisy, members, chunk, pool)
+    weight, spread = (_box_sum(each, noisy.shape, members.patch) for each in corners)
+    return total, weight, spread
+
+
+def _sum_up(
+    noisy: Float, members: Members, chunk: Callable[[tuple[int, int]], Part], pool: Pool
+) -> Sums:
+    """Run a kernel on all clusters; weights and variances are those of corners of patches."""
     total, mass, spread = (np.zeros(noisy.size, np.float32) for _ in range(3))
     for _, (start, parts) in pool.map(chunk, _runs(len(members.pointers) - 1), "estimates"):
         own = parts[:, :-_SPARE]
@@ -153,8 +175,7 @@ def _aggregate(
         total[reach] += own[0]
         mass[reach] += own[1]
         spread[reach] += own[2]
-    weight, spread = (_box_sum(each, noisy.shape, members.patch) for each in (mass, spread))
-    return total.reshape(noisy.shape), weight, spread
+    return total.reshape(noisy.shape), mass, spread
 
 
 def _divide(sums: Sums, otherwise: Float) -> Estimate:

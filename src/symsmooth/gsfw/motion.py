@@ -33,6 +33,13 @@ _FAR, _NEAR = (2.0, 0.5), (1.2, 0.2)
 # the best of all shifts of noise reaches 1.8.
 _LEAST = 2.5
 _BENT = 0.6  # second difference from which on a minimum is sought between pixels
+# A square is alone if it differs from frames beside it by 2 d + 0.5, d what it differs by from itself four
+# pixels on; 0.5 is four deviations of noise.
+_ALONE = (2.0, 0.5)
+# Share of the squares of a frame: from which on a frame is denoised alone too, and from which on it is that
+# wholly.  Six sequences without cuts have 0 to 0.4 (0.6 where the light changes); frames that have nothing
+# in common, 0.8 to 1.
+_MUCH_ALONE = (0.25, 0.75)
 # A frame counts as so many pixels: patches of all frames of a block are near.  1: -.04 dB at sigma 10.
 _PIXELS_A_FRAME = 0.5
 
@@ -43,6 +50,7 @@ class Motion:
 
     offsets: Float  # from a square to where it was in the middle frame
     steps: Array  # int32; to where it is in the frame beside it, towards the middle
+    is_alone: Array  # (frames, squares along y, along x): frames beside it do not show it
 
     def tiles(self, grid: tuple[int, int, int]) -> Tiling:
         """Cut positions (y, t, x) into tiles whose offsets bring them to rest."""
@@ -67,6 +75,33 @@ class Motion:
             found[:, t] = (y * n_frames + _beside(t, n_frames)) * width + x
         return found
 
+    def share_alone(self, t: int, height: int, width: int) -> Float:
+        """Return how far each pixel of a frame, (y, x), is to be what it is without the others, 0 to 1.
+
+        What other frames do not show is; all of a frame is, the more, the less of it they show.
+        """
+        is_alone = self.is_alone[t]
+        around = scipy.ndimage.uniform_filter(is_alone.astype(np.float32), _AROUND, mode="nearest")
+        low, high = _MUCH_ALONE
+        least = np.clip((is_alone.mean() - low) / (high - low), 0.0, 1.0)
+        down, right = (
+            _between_squares(n, size)
+            for n, size in zip(is_alone.shape, (height, width), strict=True)
+        )
+        return np.maximum(down @ around @ right.T, np.float32(least))
+
+    @property
+    def frames_alone(self) -> list[int]:
+        """Frames of which others show little."""
+        return np.flatnonzero(self.is_alone.mean(axis=(1, 2)) > _MUCH_ALONE[0]).tolist()
+
+
+def _between_squares(n_squares: int, size: int) -> Float:
+    """Return what draws lines between the middles of squares: (pixels, squares)."""
+    middles, pixels = (np.arange(n_squares) + 0.5) * SQUARE - 0.5, np.arange(size)
+    lines = [np.interp(pixels, middles, unit) for unit in np.eye(n_squares)]
+    return np.stack(lines, axis=1).astype(np.float32)
+
 
 def is_earlier(n_frames: int) -> Array:
     """Whether each frame is before the one beside it."""
@@ -78,20 +113,26 @@ def find_motion(frames: Float, sigma: float) -> Motion:
     n_frames, *plane = frames.shape
     n_squares = tuple(size // SQUARE for size in plane)
     steps = np.zeros((n_frames, *(max(n, 1) for n in n_squares), 2), np.float32)
-    offsets = np.zeros_like(steps)
+    offsets, is_alone = np.zeros_like(steps), np.zeros(steps.shape[:-1], bool)
     if n_frames < 2 or min(n_squares) < _AROUND:
-        return Motion(offsets, steps.astype(np.int32))
+        return Motion(offsets, steps.astype(np.int32), is_alone)
     quarter, half = (_shrunk(frames, n_squares, side) for side in (_QUARTER, _HALF))
     middle = n_frames // 2
     for t in (*range(middle, n_frames), *range(middle - 1, -1, -1)):
         other = _beside(t, n_frames)
-        far = _match(quarter[t], quarter[other], (sigma / _QUARTER) ** 2)
+        noise = (sigma / _QUARTER) ** 2
+        far, cost = _match(quarter[t], quarter[other], noise)
+        shown = _ALONE[0] * _differs_inside(quarter[t], noise) + _ALONE[1]
+        is_alone[t] = cost > shown
+        away = 2 * t - other
+        if is_alone[t].mean() > _MUCH_ALONE[0] and 0 <= away < n_frames:
+            is_alone[t] &= _match(quarter[t], quarter[away], noise)[1] > shown
         if _is_moving(far).any():
             near = _match_again(half[t], half[other], far, (sigma / _HALF) ** 2)
             steps[t] = np.where(_is_moving(far) & _is_moving(near), near, 0.0)
         if t != middle:
             offsets[t] = steps[t] + _at(offsets[other], steps[t])
-    return Motion(offsets, np.rint(steps).astype(np.int32))
+    return Motion(offsets, np.rint(steps).astype(np.int32), is_alone)
 
 
 def _is_moving(steps: Float) -> Array:
@@ -121,8 +162,8 @@ def _at(offsets: Float, steps: Float) -> Float:
     return offsets[tuple(places)]
 
 
-def _match(own: Float, other: Float, noise: float) -> Float:
-    """Return the steps of squares of a frame, a quarter of its size, to another."""
+def _match(own: Float, other: Float, noise: float) -> tuple[Float, Float]:
+    """Return the steps of squares of a frame, a quarter of its size, to another, and how they differ."""
     cost = _differences(own, other) / np.float32(2 * noise)
     rest = _REACH, _REACH
     less = np.clip(cost[rest] - cost, -1.0, 1.0).mean(axis=(2, 3))
@@ -135,7 +176,15 @@ def _match(own: Float, other: Float, noise: float) -> Float:
     best = np.argmin(needed.reshape(n_shifts**2, -1), axis=0)
     place = np.stack(np.unravel_index(best, (n_shifts, n_shifts)))
     found = place + _between(cost.reshape(n_shifts, n_shifts, -1), place) - _REACH
-    return np.ascontiguousarray(found.T).reshape(*cost.shape[2:], 2) * np.float32(_QUARTER)
+    steps = np.ascontiguousarray(found.T).reshape(*cost.shape[2:], 2) * np.float32(_QUARTER)
+    left = np.take_along_axis(cost.reshape(n_shifts**2, -1), best[np.newaxis], axis=0)
+    return steps, left.reshape(cost.shape[2:])
+
+
+def _differs_inside(own: Float, noise: float) -> Float:
+    """Return how squares of a frame, a quarter of its size, differ from what is a pixel beside them."""
+    squares = np.square(np.diff(own, axis=1, append=own[:, -2:-1])) / np.float32(2 * noise)
+    return _of_squares(squares)
 
 
 def _differences(own: Float, other: Float) -> Float:
@@ -151,6 +200,14 @@ def _differences(own: Float, other: Float) -> Float:
         found[down, right] = rows.reshape(len(rows), -1, cell).sum(axis=2)
     found /= cell**2
     return np.asarray(scipy.ndimage.uniform_filter(found, (1, 1, _AROUND, _AROUND), mode="nearest"))
+
+
+def _of_squares(values: Float) -> Float:
+    """Return the mean of pixels of a quarter in each square, with those around it."""
+    cell = SQUARE // _QUARTER
+    height, width = (size // cell for size in values.shape)
+    means = values.reshape(height, cell, width, cell).mean(axis=(1, 3))
+    return np.asarray(scipy.ndimage.uniform_filter(means, _AROUND, mode="nearest"))
 
 
 def _match_again(own: Float, other: Float, steps: Float, noise: float) -> Float:

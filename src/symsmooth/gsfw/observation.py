@@ -156,17 +156,17 @@ class Observation:
             pixels[known] = _taken(pixels, beside[known])
         return replace(self, pixels=pixels, observed=observed, motion=motion)
 
+    def frame(self, t: int) -> Observation:
+        """Return a frame of a series (t, y, x) as a picture, which is a scene of its own."""
+        pixels, observed = self.pixels[t], None if self.observed is None else self.observed[t]
+        return Observation(pixels, observed, self.sigma, Scene.of(pixels))
+
     def paired(self, beside: Array) -> Observation:
-        """Return a series whose pixels have the channels of the frame beside theirs too, earlier first."""
-        own, other = self.pixels, _taken(self.pixels, beside)
-        is_first = is_earlier(own.shape[1])[:, np.newaxis, np.newaxis]
-        pixels = np.concatenate(
-            [np.where(is_first, own, other), np.where(is_first, other, own)], axis=-1
-        )
+        """Return the first channel of a series with that of the frame beside each, earlier first."""
         observed = self.observed
         if observed is not None:
             observed = np.minimum(observed, observed.reshape(-1)[beside])
-        return replace(self, pixels=pixels, observed=observed)
+        return replace(self, pixels=with_beside(self.pixels[..., :1], beside), observed=observed)
 
     def tiles(self, grid: tuple[int, int, int]) -> Tiling:
         """Cut the positions of patches into tiles, which move in a series."""
@@ -194,6 +194,19 @@ class Observation:
             for size, side in zip(self.spatial, extent, strict=True)
         )
         return np.ascontiguousarray(share[inside])
+
+
+def with_beside(values: Float, beside: Array) -> Float:
+    """Return values (y, t, x, channels) with those of the frame beside theirs, earlier first."""
+    n_channels = values.shape[-1]
+    both = np.empty((*values.shape[:-1], 2 * n_channels), np.float32)
+    for c in range(n_channels):
+        own = np.ascontiguousarray(values[..., c])
+        other = own.reshape(-1)[beside]
+        for t, is_first in enumerate(is_earlier(own.shape[1])):
+            one, two = (own, other) if is_first else (other, own)
+            both[:, t, :, c], both[:, t, :, n_channels + c] = one[:, t], two[:, t]
+    return both
 
 
 def _taken(pixels: Float, numbers: Array) -> Float:

@@ -9,14 +9,24 @@ namespace symsmooth {
 namespace {
 
 struct BoundPoints : Points {
-    BoundPoints(Floats<4> padded, Three patch, index n_dims, float inv_hs)
-        : Points{padded.data(), extent_of(padded, 0), padded.shape(3), extent(patch), n_dims, inv_hs},
+    BoundPoints(Floats<4> padded, Three patch, index n_dims, float inv_hs, optional<Floats<2>> own_marks)
+        : Points{padded.data(),
+                 extent_of(padded, 0),
+                 padded.shape(3),
+                 extent(patch),
+                 n_dims,
+                 inv_hs,
+                 own_marks ? own_marks->data() : nullptr,
+                 own_marks ? index(own_marks->shape(1)) : 0},
           padded(padded),
+          marked(own_marks),
           grid(positions(shape, extent(patch))) {
         require(n_dims == 2 || n_dims == 3, "n_dims must be 2 or 3");
         require(channels >= 1, "padded must have a channel");
+        if (marked) require_shape(*marked, "marks", {count(grid), any});
     }
     const Floats<4> padded;
+    const optional<Floats<2>> marked;
     const Extent grid;
 };
 
@@ -77,6 +87,7 @@ Sums sum_points(const BoundPoints& points, const BoundTiles& tiles, const BoundM
     if (weight) require_shape(*weight, "weight", {count(points.grid)});
     require(subsample >= 1 && (subsample == 1 || !target),
             "subsample must be at least 1, and 1 with a target");
+    require(!target || points.n_marks == 0, "with a target points must have no marks");
     const auto shift = zeros<float, 2>({tiles.n_clusters, mixture.dim}),
                tail = zeros<float, 2>({tiles.n_clusters, 2});
     const auto tile_mass = zeros<float, 1>({tiles.n_ids});
@@ -140,8 +151,11 @@ void strongest_clusters(const BoundPoints& points, const BoundTiles& tiles, cons
 }  // namespace
 
 void bind_mixture(nb::module_& m) {
-    nb::class_<BoundPoints>(m, "Points", "The generalised patches of an image that is divided by h_r.")
-        .def(nb::init<Floats<4>, Three, index, float>(), "padded"_a, "patch"_a, "n_dims"_a, "inv_hs"_a);
+    nb::class_<BoundPoints>(
+        m, "Points",
+        "The generalised patches of an image that is divided by h_r, and what else is known of them.")
+        .def(nb::init<Floats<4>, Three, index, float, optional<Floats<2>>>(), "padded"_a, "patch"_a,
+             "n_dims"_a, "inv_hs"_a, "marks"_a = nb::none());
     nb::class_<BoundTiles>(m, "Tiles",
                            "Boxes (z0, z1, y0, y1, x0, x1) of positions, the clusters that each meets, and "
                            "what is added to its positions.")

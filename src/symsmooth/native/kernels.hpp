@@ -20,7 +20,7 @@ struct Extent {
 
 // ---------------------------------------------------------------- mixtures of generalised patches
 
-// The generalised patches p_j = [x_j / h_s, patch_j], read from an image that is divided by h_r.
+// The generalised patches p_j = [x_j / h_s, patch_j, marks_j], read from an image that is divided by h_r.
 struct Points {
     const float* pixels;  // (z, y, x, channels)
     Extent shape;
@@ -28,9 +28,11 @@ struct Points {
     Extent patch;
     index n_dims;  // coordinates in a point: 2, or 3 in a volume
     float inv_hs;
+    const float* marks;  // (positions, n_marks): what else is known of a patch
+    index n_marks;
 
     [[gnu::always_inline]] index patch_numbers() const { return patch.z * patch.y * patch.x * channels; }
-    [[gnu::always_inline]] index dim() const { return n_dims + patch_numbers(); }
+    [[gnu::always_inline]] index dim() const { return n_dims + patch_numbers() + n_marks; }
 };
 
 // Boxes of positions (z0, z1, y0, y1, x0, x1), and the clusters each of them meets.

@@ -83,6 +83,8 @@ void Tile::load_points(const Points& points, const index* box, const float* offs
                 corners[n] = ((z * points.shape.y + y) * points.shape.x + x) * points.channels;
                 positions[n] = (z * grid.y + y) * grid.x + x;
                 take_patch(points, points.pixels, corners[n], to + points.n_dims);
+                for (index e = 0; e < points.n_marks; ++e)
+                    to[dim - points.n_marks + e] = points.marks[positions[n] * points.n_marks + e];
                 for (index e = dim; e < stride; ++e) to[e] = 0.0f;
                 ++n;
             }
