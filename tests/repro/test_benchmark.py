@@ -160,7 +160,7 @@ def test_a_peer_removes_noise(name, colour, camera) -> None:
 
 
 def test_a_run_writes_three_files_and_tells_how(tmp_path) -> None:
-    picture(tmp_path / "in" / "a.png")
+    picture(tmp_path / "in" / "a.png", side=48)
     code, printed = run(
         tmp_path / "in", tmp_path / "out", "--sigmas", "10", "--label", "development"
     )

@@ -37,7 +37,6 @@ class Stage:
     feedback: float = 1.0  # of a pilot: the share of the noise that it is given again
     strength: float = 3.0  # of the Wiener filter: what the pilot's covariance is multiplied with
     n_frames: int = 0  # that a patch of a series (y, t, x) has, 1 or a pair; 0: this is no series
-    by_luminance: bool = False  # clusters are those of the first channel's patches alone
 
     def extent(self, n_dims: int) -> tuple[int, ...]:
         """Return the extent of a patch along each spatial axis; pairs are two flat patches."""
@@ -196,10 +195,10 @@ _COLOUR_PATCH = 7  # at most
 _COLOUR_MORE_PIXELS = 20  # of a cluster
 _COLOUR_CLUSTERS = 0.7  # of those that a patch belongs to
 
-# A preview of colours: one cluster a patch, by luminance.  White noise of 8 and 25: -.13 and -.17 dB, PolyU
-# -.04, SIDD -.13, simulated cameras -.15 dB; with half the halo 0.72 of the time at 24 megapixels.
+# A preview of colours: one cluster a patch, and large ones.  160 pixels a cluster: +.13 and +.09 dB on white
+# noise of 8 and 25, PolyU +.05, SIDD -.65 dB.
 _COLOUR_PREVIEW: Mapping[str, Any] = MappingProxyType(
-    {"by_luminance": True, "max_clusters": 1, "pixels_per_cluster": 240}
+    {"max_clusters": 1, "pixels_per_cluster": 240}
 )
 
 # Squares of a series are followed (motion.py), so that what is alike is near.  At sigma 10 and 40, a pilot

@@ -312,9 +312,8 @@ def _run_stage(
     if stage.n_frames == PAIR and pilot is None:
         return _run_paired(observation, stage, rng, pool)
     guide = observation.pixels if pilot is None else pilot
-    is_series = stage.n_frames > 0
-    shown = np.ascontiguousarray(guide[..., :1]) if stage.by_luminance or is_series else guide
-    colours = _colours(guide, stage) if is_series else None
+    colours = _colours(guide, stage)
+    shown = guide if colours is None else np.ascontiguousarray(guide[..., :1])
     fit, members = _cluster(shown, observation, stage, rng, pool, colours)
     image, variance = np.empty_like(observation.pixels), np.empty_like(observation.pixels)
     n_channels = image.shape[-1]
@@ -365,12 +364,15 @@ def _run_paired(
 
 
 def _colours(guide: Float, stage: Stage) -> Float | None:
-    """Return the mean of each channel but the first in each patch of a series; None if there is but one.
+    """Return the mean of each channel but the first in each patch; None in grey, and in a volume.
 
     Colours have less detail than luminance: patches of them tell no more than their means, which have less
-    noise (+.01 dB), and take three times as long to compare.
+    noise (pilots +.01 dB on cameras, final stages -.001), and take three times as long to compare.
     """
-    return patch_means(guide[..., 1:], stage.extent(3)) if guide.shape[-1] > 1 else None
+    is_volume = guide.ndim == 4 and stage.n_frames == 0
+    if guide.shape[-1] == 1 or is_volume:
+        return None
+    return patch_means(guide[..., 1:], stage.extent(guide.ndim - 1))
 
 
 def _cluster(
