@@ -166,3 +166,15 @@ def test_neighbours_are_in_order(pixels: np.ndarray) -> None:
 def test_a_tiny_picture_has_no_neighbours_to_ask() -> None:
     picture = open_image(np.arange(4.0).reshape(2, 2))
     assert without_specks(picture, "remove") is picture
+
+
+def test_black_and_white_detail_on_a_calm_ground_is_no_speck() -> None:
+    """As sharpened foliage before a sky: its single pixels reach both ends, and the sky has none."""
+    rng = np.random.default_rng(0)
+    picture = rng.normal(128.0, 3.0, (192, 192))
+    leaves = rng.random((96, 192))
+    picture[96:] += np.select(
+        [leaves < 0.06, leaves > 0.94], [-400.0, 400.0], rng.normal(0, 25, leaves.shape)
+    )
+    image = np.clip(np.rint(picture), 0, 255).astype(np.uint8)
+    assert symsmooth.fit_denoise(image, quality="preview").n_specks == 0

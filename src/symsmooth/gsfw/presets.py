@@ -195,7 +195,7 @@ _COLOUR_PATCH = 7  # at most
 _COLOUR_MORE_PIXELS = 20  # of a cluster
 _COLOUR_CLUSTERS = 0.7  # of those that a patch belongs to
 
-# A preview of colours: one cluster a patch, and large ones.  160 pixels a cluster: +.13 and +.09 dB on white
+# A preview of colours: one cluster a patch, and large ones.  160 pixels a cluster: +.13, +.09 dB on white
 # noise of 8 and 25, PolyU +.05, SIDD -.65 dB.
 _COLOUR_PREVIEW: Mapping[str, Any] = MappingProxyType(
     {"max_clusters": 1, "pixels_per_cluster": 240}

@@ -19,7 +19,6 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-import scipy.optimize
 import scipy.special
 
 from ..core.image import Array, Float, Picture
@@ -214,7 +213,9 @@ def _table() -> _Table:
         return np.concatenate([variance - 1, _SMOOTH * rough])
 
     with Pool(1):  # small products: threads of the BLAS would only wait for each other
-        best = scipy.optimize.least_squares(excess, np.zeros(len(_KNOTS) - 1)).x
+        from scipy.optimize import least_squares  # takes long to load, and few pictures need it
+
+        best = least_squares(excess, np.zeros(len(_KNOTS) - 1)).x
         stabilised = function(best)
         expected = density @ stabilised
     end = int(np.searchsorted(magnitudes, _END))

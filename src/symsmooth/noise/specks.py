@@ -35,7 +35,7 @@ _LIT = 0.3  # of its height over the ground: at most one neighbour of a speck is
 _MANY_OF_ONE, _MANY_DARK = 0.0003, 0.004  # of the pixels
 _OFTEN = 4.0  # times as often as any other value
 _ONE_SIDED = 5.0  # times as many are dark as bright
-_CALM = 0.75  # as often on the calmer half of the ground: details of pictures are not there (at most .5)
+_CALM = 0.6  # as often on the calmer half of the ground: details of pictures at most .5, specks .7 and more
 _CELL, _FEWEST_CELLS = 32, 25  # pixels a side; fewer cells do not tell
 # Variance of their number in cells over its mean: dots of letters have more, pepper has 1.
 _EVEN = 2.0
@@ -180,13 +180,25 @@ def _choose(look: _Look, is_fine: bool) -> _Rule | None:
     ):  # of the other kind may be nearer, as in a dark picture
         ends = [_frequent_value(look, sign, _NEAR) for sign in (-1, 1)]
         if all(end is not None for end in ends):
-            return functools.partial(_of_two_values, np.array(ends))
+            rule = functools.partial(_of_two_values, np.array(ends))
+            calm = _calm(look) & (look.apart > 0.0)  # what is constant, or missing, has none
+            return rule if not calm.any() or _is_everywhere(rule(look), calm) else None
     dark, bright = (_any_speck(look) & (sign * look.far > 0) for sign in (-1, 1))
     if is_fine and dark.sum() > max(_MANY_DARK * dark.size, _ONE_SIDED * bright.sum()):
-        calm = look.apart < np.median(look.apart)  # nowhere, if half of the picture is constant
-        if calm.any() and dark[calm].mean() > _CALM * dark.mean() and _dispersion(dark) < _EVEN:
+        calm = _calm(look)
+        if calm.any() and _is_everywhere(dark, calm) and _dispersion(dark) < _EVEN:
             return _dark_speck
     return None
+
+
+def _calm(look: _Look) -> Array:
+    """Return the calmer half of the pixels; none, if half of the picture is constant."""
+    return look.apart < np.median(look.apart)
+
+
+def _is_everywhere(found: Array, calm: Array) -> bool:
+    """Whether specks lie on calm ground about as often as elsewhere; detail of the picture does not."""
+    return bool(found[calm].mean() > _CALM * found.mean())
 
 
 def _dispersion(found: Array) -> float:

@@ -16,7 +16,6 @@ import functools
 from collections.abc import Iterator
 
 import numpy as np
-import scipy.interpolate
 import scipy.ndimage
 
 from ..core.image import Array, Float
@@ -156,7 +155,11 @@ def _on_grid(points: Array, use: Array, *values: Array) -> Array:
     """Interpolate scattered values to tables; beyond what can occur, as at the largest level."""
     grid = np.meshgrid(np.linspace(0, 1, _MEANS), np.linspace(0, _MOST, _LEVELS), indexing="ij")
     given = np.stack([each.ravel()[use] for each in values], axis=-1)
-    table = scipy.interpolate.LinearNDInterpolator(points[use], given)(*grid)
+    from scipy.interpolate import (
+        LinearNDInterpolator,
+    )  # takes long to load, and few pictures need it
+
+    table = LinearNDInterpolator(points[use], given)(*grid)
     table[:, 0] = 0.0
     for j in range(1, _LEVELS):
         table[:, j] = np.where(np.isnan(table[:, j]), table[:, j - 1], table[:, j])
