@@ -2,10 +2,10 @@
 
     SYMSMOOTH_IMAGES=... python benchmarks/noise_fit/report.py WORK [--quality fast] [--sets polyu,white]
 
-Sets: real pairs of the development halves (PolyU, SIDD, FMD; Canon and a quarter of SIDD were learnt
-from), the simulated cameras A and B, white noise in grey (200 of train400) and colour (Kodak), photon
-noise, noise that channels share, random pipelines and saturated phones of our simulator on pictures that
-are kept back, and clean pictures and JPEGs, whose figure says what was lost.
+Sets: real pairs of the development halves (PolyU, SIDD, FMD; about half of each were learnt from), the
+simulated cameras A and B, white noise in grey (200 of train400) and colour (Kodak), photon noise, noise
+that channels share, random pipelines and saturated phones of our simulator on pictures that are kept back,
+and clean pictures and JPEGs, whose figure says what was lost.
 """
 
 from __future__ import annotations
