@@ -24,7 +24,7 @@ TARGET = Path(__file__).parents[2] / "src" / "symsmooth" / "noise" / "estimator.
 DATA = (
     "simulated pictures from Debian's "
     + ", ".join(pool.PACKAGES)
-    + ", Kodak 13 to 24, train400 201 to 400 and scikit-image; real pairs: about half of PolyU, SIDD and FMD"
+    + ", Kodak 13 to 24, train400 201 to 400 and scikit-image; real pairs: half of PolyU, SIDD and FMD"
 )
 
 
