@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from .noise import Noise
 
 DEFAULT = "denoise"
+# Of the default method, and what each is for; their stages are in gsfw.presets.
+QUALITIES: Mapping[str, str] = MappingProxyType(
+    {
+        "preview": "A first look",
+        "fast": "Seconds for a photograph",
+        "balanced": "Best for its time",
+        "best": "Last tenths of a decibel; slow",
+    }
+)
 
 _SHARED = {
     "image",

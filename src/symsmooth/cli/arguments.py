@@ -15,6 +15,7 @@ import typer
 
 from ..app.errors import UsageError
 from ..app.noise_report import NOISE_KINDS
+from ..methods import QUALITIES
 from .commands import TYPER_ERROR
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def _of_default(metavar: str, about: str) -> Any:
 
 Quality = Annotated[
     str | None,
-    _of_default("preview|fast|balanced|best", "How much time to spend; default balanced."),
+    _of_default("|".join(QUALITIES), "How much time to spend; default balanced."),
 ]
 NoiseKind = Annotated[
     str | None,

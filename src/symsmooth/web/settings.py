@@ -15,7 +15,7 @@ from typing import Any
 from .. import methods as registry
 from ..app.noise_report import NOISE_KINDS
 from ..io.formats import endings
-from ..methods import DEFAULT, Method
+from ..methods import DEFAULT, QUALITIES, Method
 
 MIN_METHODS, MAX_METHODS = 2, 4  # that are compared
 EXAMPLES = {
@@ -30,12 +30,6 @@ ENDINGS = (
     ".gz",  # some systems look at the last part of .nii.gz alone
     *VIDEO_ENDINGS,
 )
-QUALITIES = {
-    "preview": "A first look",
-    "fast": "Seconds for a photograph",
-    "balanced": "Best for its time",
-    "best": "Last tenths of a decibel; slow",
-}
 NOISE_NAMES = {  # on the page: in ``denoise``
     "auto" if kind.name == "auto" else kind.word.lower(): kind.name for kind in NOISE_KINDS
 }
@@ -107,7 +101,7 @@ def about(max_bytes: int, max_pictures: int, version: str) -> dict[str, Any]:
         "examples": EXAMPLES,
         "methods": [asdict(method) for method in METHODS],
         "compare": [MIN_METHODS, MAX_METHODS],
-        "qualities": QUALITIES,
+        "qualities": dict(QUALITIES),
         "noises": NOISES,
         "thirds": THIRDS,
     }
