@@ -11,6 +11,10 @@
 
 namespace symsmooth::SYMSMOOTH_ISA {
 
+// log2 of a weight, in that of a point's best cluster, below which it is 0: sums of much smaller numbers would be
+// subnormal, and take a hundred times as long.
+constexpr float least_weight = -90.0f;
+
 class Tile {
 public:
     Tile(const Points& points, const Tiles& tiles);
@@ -34,7 +38,8 @@ public:
         const Vec8 top = splat(best);
         Vec8 total = splat(0.0f);
         for (index c = 0; c < columns; c += lanes) {
-            const Vec8 weight = exp2(load(own + c) - top);
+            const Vec8 below = load(own + c) - top;
+            const Vec8 weight = select(below > splat(least_weight), exp2(below), splat(0.0f));
             store(own + c, weight);
             total += weight;
         }
