@@ -29,6 +29,13 @@ SYMSMOOTH_INLINE index list_above(const float* numbers, index size, float thresh
     return count;
 }
 
+// The first place that holds the largest of some numbers.
+SYMSMOOTH_INLINE index place_of(const float* numbers, float best) {
+    for (index i = 0;; i += lanes)
+        if (const unsigned below = bits(splat(best) > load(numbers + i)); below != 0xffu)
+            return i + __builtin_ctz(~below);
+}
+
 constexpr float lowest = 0.5f * no_density;
 
 }  // namespace
@@ -83,6 +90,13 @@ void strongest_clusters(const Points& points, const Tiles& tiles, const Mixture&
             if (r % 4 == 0) tile.log_densities(r);
             const float* own = tile.gamma + r * tile.columns;
             const float best = tile.maximum(own);
+            std::int32_t* own_clusters = clusters + tile.positions[r] * max_clusters;
+            float* own_weights = weights + tile.positions[r] * max_clusters;
+            if (max_clusters == 1) {
+                own_clusters[0] = ids[place_of(own, best)];
+                own_weights[0] = 1.0f;
+                continue;
+            }
             const Found found =
                 find_largest(own, tile.columns, margin, best, gap, max_clusters, values, which);
             gap = found.gap;
@@ -91,8 +105,6 @@ void strongest_clusters(const Points& points, const Tiles& tiles, const Mixture&
             float mass = 0.0f;
             for (index q = 0; q < found.count; ++q) mass += values[q];
             const float share = 1.0f / mass;
-            std::int32_t* own_clusters = clusters + tile.positions[r] * max_clusters;
-            float* own_weights = weights + tile.positions[r] * max_clusters;
             for (index q = 0; q < found.count; ++q) {
                 own_clusters[q] = ids[which[q]];
                 own_weights[q] = values[q] * share;
