@@ -420,13 +420,13 @@ def _write_jpeg(handle: BinaryIO, pixels: Array, image: ImageFile, note: str) ->
 
 
 def _fingerprint(pixels: Array) -> Iterator[int]:
-    """Yield what tells pixels (rows, columns[, samples]) from others, row by row, so that none are decoded again.
+    """Yield what tells pixels (rows, columns[, samples]) from others, row by row: none are decoded again.
 
     A checksum of 32 bits sees every change of up to four bytes in a row, and misses one in 2^32 of others.
     """
     yield zlib.crc32(repr((pixels.shape[:2], pixels.dtype.str)).encode())
     for row in pixels:
-        yield zlib.crc32(np.ascontiguousarray(row))
+        yield zlib.crc32(np.ascontiguousarray(row).data)
 
 
 def _is_as_decoded(pixels: Array, jpeg: CodedJpeg) -> bool:
