@@ -241,3 +241,48 @@ def log_densities(
         determinant = np.linalg.slogdet(2 * np.pi * total)[1]
         rows.append(np.log(weight) - 0.5 * (distance + determinant))
     return np.array(rows)
+
+
+def halved(image: np.ndarray) -> np.ndarray:
+    """Means over blocks of two by two pixels of (z, y, x, channels), the last doubled if odd."""
+    y, x = (-(-size // 2) * 2 for size in image.shape[1:3])
+    whole = image[:, np.minimum(np.arange(y), image.shape[1] - 1)]
+    whole = whole[:, :, np.minimum(np.arange(x), image.shape[2] - 1)]
+    return sum(whole[:, i::2, j::2] for i in (0, 1) for j in (0, 1)) / 4
+
+
+def enlarged(image: np.ndarray, factor: int) -> np.ndarray:
+    """(z, y, x, channels) twice the size, linearly between the centres of pixels; factor 4: done twice."""
+    for axis in (1, 2):
+        n = image.shape[axis]
+        at = np.clip((np.arange(2 * n) - 0.5) / 2, 0, n - 1)
+        low = np.minimum(at.astype(int), max(n - 2, 0))
+        part = (at - low)[:, None] if axis == 2 else (at - low)[:, None, None]
+        before, after = image.take(low, axis), image.take(np.minimum(low + 1, n - 1), axis)
+        image = (1 - part) * before + part * after
+    return image if factor == 2 else enlarged(image, factor // 2)
+
+
+def corrected_tone(
+    pixels: np.ndarray,
+    level: np.ndarray,
+    table: np.ndarray,
+    most: float,
+    scale: float,
+    offset: float,
+    share: float,
+) -> np.ndarray:
+    """Pixels with a share of what a table over mean (to 1) and level (to most) has, not beyond 0 or 1."""
+    shown, spread = scale * pixels + offset, scale * level
+    row = np.clip(shown, 0, 1) * (len(table) - 1)
+    column = np.clip(spread / most, 0, 1) * (table.shape[1] - 1)
+    added = 0.0
+    for i in range(2):
+        for j in range(2):
+            top = np.minimum(row.astype(int), len(table) - 2)
+            left = np.minimum(column.astype(int), table.shape[1] - 2)
+            weight = (1 - np.abs(row - top - i)) * (1 - np.abs(column - left - j))
+            added = added + weight * table[top + i, left + j]
+    wanted = np.clip(shown + share * added, np.minimum(shown, 0), np.maximum(shown, 1))
+    is_near = (shown > -spread) & (shown < 1 + spread)
+    return pixels + np.where(is_near, wanted - shown, 0.0) / scale

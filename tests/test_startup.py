@@ -7,6 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+from PIL import Image
+
 import symsmooth
 
 DENOISE = (
@@ -38,6 +41,21 @@ def test_help_completion_and_the_server_start_without_numpy() -> None:
     light = ("errors", "job_warnings", "noise_report", "stages", "batch")
     code = f"from symsmooth.app import {', '.join(light)}; import symsmooth.cli"
     assert run(code + loaded("scipy", "numpy", "symsmooth.io", "symsmooth.cli.files")) == "[]"
+
+
+def test_a_jpeg_is_denoised_without_what_only_others_need(tmp_path: Path) -> None:
+    """Parts of SciPy that take long to load: Delaunay triangulations, sparse matrices, LAPACK, fits."""
+    others = ("interpolate", "spatial", "sparse", "linalg", "optimize", "stats")
+    source, target = tmp_path / "photo.jpg", tmp_path / "out.jpg"
+    noisy = np.random.default_rng(0).normal(60, 12, (96, 96, 3)).clip(0, 255).astype(np.uint8)
+    Image.fromarray(noisy).save(source, quality=95)
+    arguments = ["denoise", str(source), "-o", str(target), "--quality", "preview"]
+    code = f"import sys; sys.argv[1:] = {arguments!r}; from symsmooth.cli import main; main()"
+    code = f"try:\n {code}\nexcept SystemExit: pass\nprint()" + loaded(
+        *(f"scipy.{name}" for name in others), "dask", "tifffile", "matplotlib"
+    )
+    assert run(code).splitlines()[-1] == "[]"
+    assert target.exists()
 
 
 def test_nothing_is_compiled_at_run_time() -> None:

@@ -114,6 +114,17 @@ def add_squares(projections: Annotated[NDArray[numpy.float32], dict(shape=(None,
 
 def keep_largest(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], first: int, best: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], label: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 
+def halve(image: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')]:
+    """Means over blocks of two by two pixels of (z, y, x, channels)."""
+
+def enlarge(image: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)], factor: int, height: int, width: int) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')]:
+    """
+    Interpolate (z, y, x, channels) linearly to 2 or 4 times its height and width, or less.
+    """
+
+def correct_tone(pixels: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], level: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], most: float, scale: float, offset: float, share: float) -> Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]:
+    """Give back what a tone curve has taken from noisy pixels, by a table."""
+
 def exp2(x: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]: ...
 
 def product(x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], transposed: bool, y: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], n_rows: int, upper: bool) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]: ...

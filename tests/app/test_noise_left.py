@@ -71,3 +71,12 @@ def test_flat_ground_is_found() -> None:
     x, y = flattest(open_image(pixels))
     assert 190 <= x <= 240
     assert 140 <= y <= 190
+
+
+def test_flat_ground_of_a_large_picture_is_found_in_a_smaller_size() -> None:
+    rng = np.random.default_rng(0)
+    rough = np.kron(rng.uniform(0, 200, (150, 201)), np.ones((10, 10)))[:1499, :2001]
+    rough[901:1001, 1501:1601] = 100.0
+    x, y = flattest(open_image(rough + rng.normal(0, 5, rough.shape)))
+    assert 1497 <= x <= 1557
+    assert 897 <= y <= 957

@@ -191,6 +191,16 @@ def test_a_series_is_compared_with_its_frames_one_by_one(run: Any) -> None:
     assert "(--time)" in refused.stderr
 
 
+@pytest.mark.parametrize("axes", ["YX", "YXC", "CYX"])
+def test_of_a_large_picture_a_sample_says_how_much_was_removed(axes: str) -> None:
+    clean = np.full((1300, 1100, 3), 100.0) + np.linspace(0, 50, 1300)[:, None, None]
+    pixels = np.rint(clean + np.random.default_rng(0).normal(0, 9, clean.shape)).astype(np.uint8)
+    pixels = {"YX": pixels[..., 0], "YXC": pixels, "CYX": pixels.transpose(2, 0, 1).copy()}[axes]
+    done = denoise_stack(job_of("gaussian"), pieces_of(pixels, axes), noise=White(9.0))
+    change = done.pixels.astype(float) - pixels
+    assert done.removed == pytest.approx(np.sqrt((change**2).mean()), rel=0.02)
+
+
 def test_which_channels_are_there_is_asked_without_opening_the_picture() -> None:
     """In floats a large one would be four times as large."""
     colours = np.random.default_rng(0).integers(0, 256, (1200, 1200, 3)).astype(np.uint8)

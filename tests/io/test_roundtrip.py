@@ -20,7 +20,7 @@ from PIL import Image, ImageCms, PngImagePlugin
 from typer.testing import CliRunner
 
 from symsmooth import cli
-from symsmooth.io import read_images
+from symsmooth.io import read_image, read_images, write_image
 
 Array = np.ndarray[Any, Any]
 NOTE = "symsmooth"
@@ -158,6 +158,19 @@ def test_jpeg_that_did_not_change_is_not_coded_again(tmp_path: Path, mode: str) 
         assert new.quantization == old.quantization
     assert info_of(tmp_path / "out.jpg") == info_of(tmp_path / "in.jpg")
     assert NOTE in software_of(tmp_path / "out.jpg")
+
+
+@pytest.mark.parametrize("at", [(0, 0, 0), (19, 23, 2), (7, 11, 1)])
+def test_a_jpeg_of_which_one_value_changed_is_coded_again(
+    tmp_path: Path, at: tuple[int, ...]
+) -> None:
+    Image.fromarray(np.dstack([smooth((20, 24))] * 3)).save(tmp_path / "in.jpg", quality=50)
+    image = read_image(tmp_path / "in.jpg")
+    pixels = image.pixels.copy()
+    pixels[at] ^= 1
+    write_image(tmp_path / "out.jpg", pixels, like=image)
+    with Image.open(tmp_path / "in.jpg") as old, Image.open(tmp_path / "out.jpg") as new:
+        assert new.quantization != old.quantization
 
 
 def test_jpeg_that_changed_keeps_its_segments(tmp_path: Path) -> None:

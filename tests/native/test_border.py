@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 
 import symsmooth
 from symsmooth import _native
+from symsmooth.core.multiscale import double, halve
 from symsmooth.core.patches import whiten
 from symsmooth.filters import weights
 from symsmooth.mixture import em
+from symsmooth.noise.tone import correct_tone
 
 Call = tuple[Any, ...]
 PARTS = ("exp2", "product", "solve", "eigenvectors", "largest")  # only tests call these
@@ -78,6 +80,7 @@ def record() -> dict[str, Call]:
         steered = weights.lark(weights.steering_precision(image, 20.0, 1.0, 0.5), 5)
         steered.row_sums()
         steered.to_sparse()
+        correct_tone(double(halve(image), image.shape[:2]), image, 1.0)
         groups = calls["bayes_groups"][0]
         _native.Groups(groups.members, groups.counts, (1, 24, 26), (1, 5, 5))
     return calls
@@ -243,6 +246,9 @@ def test_floats_that_are_no_numbers_do_no_harm(name) -> None:
         ("SymmetricWindow.apply", 1, (0, 1, 2**62, 1), "span must lie in the image"),
         ("Tiles", 0, -1, "lie in the grid"),
         ("Tiles", 2, -1, "ids must be clusters"),
+        ("enlarge", 1, 3, "factor must be 2 or 4"),
+        ("enlarge", 2, 2**63 - 1, "larger than factor times its size"),
+        ("enlarge", 3, 0, "larger than factor times its size"),
         ("find_candidates", 1, (0, 16, 16), "1 to 2^20 along each axis"),
         ("list_members", 4, (2**20, 2**20, 26), "fit into int32"),
         ("list_members", 5, 2**63 - 1, "lie in the grid"),

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.ndimage import map_coordinates
 
-from symsmooth import denoise, fit_denoise
+from symsmooth import _native, denoise, fit_denoise
+from symsmooth.noise import tone as tone_module
 from symsmooth.noise.tone import correct_tone, curve, removed_level, tone_share
+
+from .. import oracles
 
 
 def shades(size: int = 192) -> np.ndarray:
@@ -95,3 +99,46 @@ def test_pieces_and_volumes_have_the_tone_of_the_whole(tone: str) -> None:
     assert lazy.mean() - image.mean() == pytest.approx(brighter, rel=0.15)
     volume = np.stack([image, image[::-1], image])
     assert denoise(volume, 12.0, **options).mean() - volume.mean() > 0.7 * brighter
+
+
+@pytest.mark.parametrize("noise", [0.005, 0.02, 0.05, 0.1])
+@pytest.mark.parametrize("light", [0.03, 0.1, 0.2, 0.5, 0.8])
+def test_tables_know_what_the_curve_does(light: float, noise: float) -> None:
+    nodes = np.linspace(-6, 6, 4001)
+    weights = np.exp(-(nodes**2) / 2)
+    clipped = np.clip(light + noise * nodes, 0, 1)
+    seen = curve(clipped)
+    mean = np.average(seen, weights=weights)
+    second, third = (np.average((seen - mean) ** power, weights=weights) for power in (2, 3))
+    meant = np.array([light, np.average(clipped, weights=weights)])  # half of each is aimed at
+    tables = tone_module._tables()
+    n_means, n_levels = tables[0].shape
+    at = mean * (n_means - 1), np.sqrt(second) / tone_module._MOST * (n_levels - 1)
+    found = [map_coordinates(table, np.array(at)[:, None], order=1).item() for table in tables]
+    assert found[0] == pytest.approx(curve(meant).mean() - mean, abs=2e-3, rel=0.1)
+    assert found[1] == pytest.approx(third, abs=3e-5, rel=0.1)
+
+
+def test_tables_are_numbers_and_say_nothing_where_there_is_no_noise() -> None:
+    for table in tone_module._tables():
+        assert np.isfinite(table).all()
+        assert not table[:, 0].any()
+
+
+@pytest.mark.usefixtures("instruction_set")
+@pytest.mark.parametrize("n", [0, 1, 7, 64, 1000])
+def test_the_kernel_is_its_twin(n: int) -> None:
+    rng = np.random.default_rng(n)
+    pixels, level = rng.normal(5, 6, n), rng.gamma(1.0, 1.5, n)
+    given = [each.astype(np.float32) for each in (pixels, level, rng.normal(0, 0.1, (6, 9)))]
+    rest = (0.4, 0.1, 0.02, 0.7)
+    wanted = oracles.corrected_tone(*(each.astype(float) for each in given), *rest)
+    assert np.allclose(_native.correct_tone(*given, *rest), wanted, atol=2e-5)
+
+
+def test_what_is_no_number_stays_so_and_harms_no_other() -> None:
+    pixels = np.array([np.nan, 0.1, np.inf, -np.inf], np.float32)
+    level = np.array([0.1, np.nan, 0.1, 0.1], np.float32)
+    table = tone_module._tables()[0]
+    found = _native.correct_tone(pixels, level, table, 0.4, 1.0, 0.0, 1.0)
+    assert np.array_equal(found, pixels, equal_nan=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.image import Picture, open_image
+from ..core.multiscale import halve
 from ..noise import Noise, resolve
 from ..noise.check import Check, check_result
 from .job_warnings import JobWarning
@@ -17,6 +18,7 @@ Denoise = Callable[[Any, Noise, float], Any]  # of pixels, their noise, and a st
 _SEEN = 0.004  # of the range: about one grey level of 255, the least that people see on flat ground
 # Pixels a side of the ground that is measured, and of the part that is tried.
 _SIDE, _PART = 48, 256
+_LOOKED_AT = 2**21  # pixels among which the ground is looked for: of more, means are
 _STRONGER = 2.0
 _HELPS = 0.7  # of what was left before
 
@@ -72,19 +74,31 @@ def _try(check: Check, picture: Picture, model: Noise, denoise: Denoise) -> tupl
 
 
 def flattest(picture: Picture) -> tuple[int, int]:
-    """Return x and y of the square where the smoothed picture changes least, constant ground apart."""
+    """Return x and y of the square where the smoothed picture changes least, constant ground apart.
+
+    A large picture is looked at in a smaller size.
+    """
     import scipy.ndimage
 
     pixels = picture.noisy.mean(axis=-1, dtype=np.float64)
-    smooth = scipy.ndimage.gaussian_filter(pixels, 3.0)
+    low, high = picture.noisy.min(), picture.noisy.max()
+    ends = ((picture.noisy == low) | (picture.noisy == high)).any(axis=-1)
+    out = np.zeros(pixels.shape, bool)
+    for each in (picture.mask, picture.constant):
+        if each is not None:
+            out |= each
+    n_times = 1  # as small
+    while pixels.size > _LOOKED_AT and n_times < _SIDE // 8:
+        pixels, ends, out = (halve(each[..., np.newaxis])[..., 0] for each in (pixels, ends, out))
+        n_times *= 2
+    smooth = scipy.ndimage.gaussian_filter(pixels, 3.0 / n_times)
     steep = np.hypot(scipy.ndimage.sobel(smooth, 0), scipy.ndimage.sobel(smooth, 1))
-    for out in (picture.mask, picture.constant):
-        if out is not None:
-            steep[out] = steep.max() + 1.0
-    ends = (picture.noisy == picture.noisy.min()) | (picture.noisy == picture.noisy.max())
-    steep[ends.any(axis=-1)] += steep.max()
-    means = scipy.ndimage.uniform_filter(steep, _SIDE)
-    half = _SIDE // 2
+    steep[out > 0] = steep.max() + 1.0
+    steep += steep.max() * ends
+    side = _SIDE // n_times
+    means = scipy.ndimage.uniform_filter(steep, side)
+    half = side // 2
     inside = means[half : len(means) - half + 1, half : means.shape[1] - half + 1]
     y, x = np.unravel_index(int(inside.argmin()), inside.shape)
-    return int(x), int(y)
+    rows, columns = picture.spatial
+    return min(int(x) * n_times, columns - _SIDE), min(int(y) * n_times, rows - _SIDE)

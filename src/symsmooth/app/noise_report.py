@@ -108,7 +108,7 @@ def find_warnings(
     if sigma is not None:
         question = units_hint(pixels, sigma)
         return [JobWarning("units", question)] if question else []
-    known = pixels[np.isfinite(pixels)]
+    known = pixels if pixels.dtype.kind in "iu" else pixels[np.isfinite(pixels)]
     if not known.size or known.min() == known.max():
         return []
     span = min(span, float(np.subtract(known.max(), known.min(), dtype=np.float64)))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.blocks import sample_of
 from ..core.channels import count_channels
 from ..core.image import Picture, check_image, open_image
 from ..core.parallel import Progress, part_of
@@ -166,8 +167,6 @@ def noise_estimator(
             return without_specks(opened, specks)
         piece, axis = pieces.load(pieces.middle), stack.channel_axis
         if len(stack) == 1 and not whole and _is_large(piece, axis):
-            from ..core.blocks import sample_of
-
             piece = sample_of(piece, axis)
         return _opened(piece, axis, channels, specks)
 
@@ -396,9 +395,15 @@ class StackRun:
         return job.find_noise(noise_of_frames([piece], self._axis, job.channels, job.specks))
 
     def note(self, before: Any, after: Any) -> None:
-        """Count what was removed from a piece."""
+        """Count what was removed from a piece, or from a sample of a large picture."""
+        before, after = self._sampled(before), self._sampled(after)
         self._squares += squared_change(before, after)
         self._n_pixels += before.size
+
+    def _sampled(self, piece: Any) -> Any:
+        """Return what is looked at of a picture: windows, if it is large; all of a volume or series."""
+        is_picture = piece.ndim == 2 + (self._axis is not None)
+        return sample_of(piece, self._axis) if is_picture else piece
 
     @property
     def removed(self) -> float:
@@ -427,7 +432,8 @@ class StackRun:
         if self.noise is None or self.words is None or self.checked is None:
             return None, []
         (before, after), is_part = self.checked, False
-        warnings = find_warnings(self.words, before, self._span, self.removed, self._job.sigma)
+        seen = self._sampled(before)
+        warnings = find_warnings(self.words, seen, self._span, self.removed, self._job.sigma)
         if picture is None:
             if not self.fits(own_channels(before, self._axis)):  # black or grey between others
                 return None, warnings

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.ndimage
 
+from .. import _native
 from .image import Float
 
 
@@ -14,39 +15,32 @@ def halve(image: Float) -> Float:
     White noise stays white, its standard deviation falls by sqrt 2 for each axis.  An odd last row is
     doubled first.
     """
-    for axis in range(image.ndim - 1):
-        if image.shape[axis] % 2:
-            image = np.concatenate([image, image.take([-1], axis)], axis)
-        image = image[_along(axis, 0, None, 2)] + image[_along(axis, 1, None, 2)]
-        image *= np.float32(0.5)
-    return image
+    if image.ndim > 3:
+        if len(image) % 2:
+            image = np.concatenate([image, image[-1:]])
+        image = np.float32(0.5) * (image[::2] + image[1::2])
+    small = _native.halve(_slices(image))
+    return small.reshape(*image.shape[:-3], *small.shape[1:])
 
 
 def double(image: Float, spatial: tuple[int, ...]) -> Float:
     """Interpolate (*half, channels) linearly to ``spatial``; pixels lie a quarter beside the centres."""
-    # The last axis takes longest, so it comes first, while there are fewest pixels.
-    for axis in reversed(range(len(spatial))):
-        image = np.ascontiguousarray(_double_along(image, axis)[_along(axis, 0, spatial[axis])])
-    return image
+    if image.ndim > 3:
+        near, far = np.float32(0.75) * image, np.float32(0.25) * image
+        before, after = np.concatenate([far[:1], far[:-1]]), np.concatenate([far[1:], far[-1:]])
+        image = np.stack([near + before, near + after], axis=1).reshape(-1, *image.shape[1:])
+        image = image[: spatial[0]]
+    return _native.enlarge(_slices(image), 2, *spatial[-2:]).reshape(*spatial, image.shape[-1])
 
 
-def _double_along(image: Float, axis: int) -> Float:
-    """Interpolate along one axis to twice as many pixels."""
-    n = image.shape[axis]
-    fine = np.empty((*image.shape[:axis], 2 * n, *image.shape[axis + 1 :]), np.float32)
-    near, far = np.float32(0.75) * image, np.float32(0.25) * image
-    first, last = _along(axis, 0, 1), _along(axis, n - 1, n)
-    all_but_first, all_but_last = _along(axis, 1, n), _along(axis, 0, n - 1)
-    np.add(near[first], far[first], out=fine[_along(axis, 0, 1)])
-    np.add(near[all_but_first], far[all_but_last], out=fine[_along(axis, 2, 2 * n, 2)])
-    np.add(near[all_but_last], far[all_but_first], out=fine[_along(axis, 1, 2 * n - 1, 2)])
-    np.add(near[last], far[last], out=fine[_along(axis, 2 * n - 1, 2 * n)])
-    return fine
+def quadruple(image: Float, spatial: tuple[int, int]) -> Float:
+    """Double (*quarter, channels) of a flat picture twice."""
+    return _native.enlarge(_slices(image), 4, *spatial)[0]
 
 
-def _along(axis: int, start: int, stop: int | None, step: int = 1) -> tuple[slice, ...]:
-    """Return an index that takes some of an axis, and all of those before it."""
-    return (*[slice(None)] * axis, slice(start, stop, step))
+def _slices(image: Float) -> Float:
+    """Return a picture or volume as (z, y, x, channels)."""
+    return np.ascontiguousarray(image, np.float32).reshape(-1, *image.shape[-3:])
 
 
 def blurred(image: Float, width: float, n_halved: int) -> Float:

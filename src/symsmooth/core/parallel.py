@@ -29,7 +29,6 @@ Progress = Callable[[float, str], object]  # how much of all is done, 0 to 1, an
 
 @lru_cache(maxsize=1)
 def _blas() -> Any:
-    import scipy.linalg.blas  # noqa: F401  (the library the kernels call must be loaded to be found)
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

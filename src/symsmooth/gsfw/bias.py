@@ -67,13 +67,15 @@ def _without_tone_bias(
     if white is None or (known is not None and known.tone == 0.0):
         return denoised, Bias()
     scale, offset = np.float32(picture.scale / white), np.float32(picture.offset / white)
-    noisy, shown = picture.noisy * scale + offset, denoised * scale + offset
-    level = removed_level(noisy, shown)
-    share = tone_share(noisy, shown, level) if known is None else known.tone
+    level = removed_level(picture.noisy, denoised)
+    if known is None:
+        noisy, shown = picture.noisy * scale + offset, denoised * scale + offset
+        share = tone_share(noisy, shown, level * scale)
+    else:
+        share = known.tone
     if share == 0.0:
         return denoised, Bias()
-    corrected = correct_tone(shown, level, share)
-    return denoised + (corrected - shown) / scale, Bias(share, white)
+    return correct_tone(denoised, level, share, float(scale), float(offset)), Bias(share, white)
 
 
 def _white_of(picture: Picture, tone: Tone) -> float | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.channels import mix
 from ..core.image import Float, Picture
-from ..core.multiscale import double, halve
+from ..core.multiscale import halve, quadruple
 from ..core.parallel import Pool
 from ..noise import Noise
 from .observation import Observation, Scene
@@ -55,9 +55,8 @@ def remove_blotches(
     found = run_gsfw(observation, preset, rng, pool)
     change = (found.image - small) * level
     change[..., 0] = 0.0
-    half = tuple(-(-size // 2) for size in picture.spatial)
-    full = double(double(change, half), picture.spatial)
-    return denoised + mix(full, transform.T)
+    rows, columns = picture.spatial
+    return denoised + quadruple(mix(change, transform.T), (rows, columns))
 
 
 def blotch_scene(sample: Picture, noise: Noise) -> Scene | None:

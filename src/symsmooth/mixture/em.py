@@ -11,16 +11,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from .. import _native
 from ..core.image import Float
 from ..core.parallel import Pool
 from ..core.patches import Features
 from ..core.tiles import Tiling
+
+if TYPE_CHECKING:
+    import scipy.sparse
 
 REACH = 4.0  # a tile first meets clusters within REACH * h_s: their weight beyond is below exp(-8)
 MIN_MASS = 0.01  # pixels of a tile that a cluster must hold for the tile to remember it
@@ -298,6 +300,8 @@ def responsibilities(
         rows.append(ids[which])
         columns.append(pixels[at])
         values.append(shares[at, which])
+    from scipy.sparse import coo_array
+
     entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
     shape = (mixture.n_clusters, features.n_pixels)
-    return scipy.sparse.coo_array(entries, shape=shape).tocsr()
+    return coo_array(entries, shape=shape).tocsr()

@@ -12,5 +12,6 @@ void bind_mixture(nb::module_& m);
 void bind_clusters(nb::module_& m);
 void bind_windows(nb::module_& m);
 void bind_groups(nb::module_& m);
+void bind_pixels(nb::module_& m);
 
 }  // namespace symsmooth

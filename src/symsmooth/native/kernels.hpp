@@ -139,6 +139,15 @@ struct Transform {
     const float* window;  // (d)
 };
 
+// ---------------------------------------------------------------- tone curves
+
+// What is too dark by how much: (means, levels), for means from 0 to 1 and levels from 0 to `most`.
+struct ToneTable {
+    const float* values;
+    index means, levels;
+    float most;
+};
+
 // ---------------------------------------------------------------- the table
 
 struct Kernels {
@@ -181,6 +190,12 @@ struct Kernels {
     void (*add_squares)(const float* projections, const index* starts, index components, index m, float* out);
     void (*keep_largest)(const float* scores, index components, index m, std::int32_t first, float* best,
                          std::int32_t* label);
+
+    void (*halve)(const float* image, Extent shape, index channels, float* out);
+    void (*enlarge)(const float* image, Extent shape, index channels, index factor, index height, index width,
+                    float* out);
+    void (*correct_tone)(const float* pixels, const float* level, index n, const ToneTable&, float scale,
+                         float offset, float share, float* out);
 
     // The parts that kernels are made of, for tests.
     void (*exp2)(const float* x, index n, float* out);

@@ -79,6 +79,7 @@ NB_MODULE(_native, m) {
     bind_clusters(m);
     bind_windows(m);
     bind_groups(m);
+    bind_pixels(m);
 
     m.def("exp2", &exp2, "x"_a);
     m.def("product", &product, "x"_a, "transposed"_a, "y"_a, "n_rows"_a, "upper"_a);

@@ -33,4 +33,8 @@ void bayes_groups(const float*, const float*, const Groups&, index, float, float
 void add_squares(const float*, const index*, index, index, float*);
 void keep_largest(const float*, index, index, std::int32_t, float*, std::int32_t*);
 
+void halve(const float*, Extent, index, float*);
+void enlarge(const float*, Extent, index, index, index, index, float*);
+void correct_tone(const float*, const float*, index, const ToneTable&, float, float, float, float*);
+
 }  // namespace symsmooth::SYMSMOOTH_ISA

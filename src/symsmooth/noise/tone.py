@@ -18,8 +18,9 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.ndimage
 
+from .. import _native
 from ..core.image import Array, Float
-from ..core.multiscale import double, halve
+from ..core.multiscale import halve, quadruple
 
 _WIDTH = 8.0  # pixels, of the window in which the level of what was removed is measured
 # What is aimed at: 0 the mean of the clipped linear light, 1 the light before clipping.  The references of
@@ -35,8 +36,6 @@ _MEANS, _LEVELS = 129, 81  # size of the table
 _BEYOND = (
     0.8  # root of the light below black (twice that: of all light), cube root of the noise, in it
 )
-# The correction's table is interpolated once, so many times finer: then the nearest entry does for a pixel.
-_FINER = 8
 _ROWS = 256  # looked up at a time
 
 
@@ -60,9 +59,8 @@ def _smooth_level(removed: Float) -> Float:
     """Return the local level of (y, x, channels); it is measured at a quarter of the size."""
     height, width, _ = removed.shape
     window = (_WIDTH / 4, _WIDTH / 4, 0.0)
-    small = scipy.ndimage.gaussian_filter(halve(halve(removed**2)), window, truncate=3.0)
-    half = -(-height // 2), -(-width // 2)
-    return double(double(np.sqrt(small), half), (height, width))
+    small = scipy.ndimage.gaussian_filter(halve(halve(removed * removed)), window, truncate=3.0)
+    return quadruple(np.sqrt(small), (height, width))
 
 
 def tone_share(noisy: Float, denoised: Float, level: Float) -> float:
@@ -81,16 +79,18 @@ def tone_share(noisy: Float, denoised: Float, level: Float) -> float:
     return float(np.clip((skew - _SKEWED[0]) / (_SKEWED[1] - _SKEWED[0]), 0.0, 1.0))
 
 
-def correct_tone(denoised: Float, level: Float, share: float) -> Float:
-    """Return denoised pixels with a share of the correction; what is far outside 0 to 1 stays as it is."""
+def correct_tone(
+    denoised: Float, level: Float, share: float, scale: float = 1.0, offset: float = 0.0
+) -> Float:
+    """Return denoised pixels with a share of the correction.
+
+    ``scale * denoised + offset`` is gamma-encoded, 0 to 1; ``level`` is in the units of ``denoised``.  No
+    pixel is moved beyond 0 or 1, and what is far outside stays as it is.
+    """
     correction, _ = _tables()
-    result = np.empty(denoised.shape, denoised.dtype)
-    for after, own_level, corrected in _strips(denoised, level, result):
-        added = np.float32(share) * _nearest(correction, after, own_level)
-        added *= _can_be_shown(after, own_level)
-        low, high = np.minimum(after, 0.0), np.maximum(after, 1.0)  # none goes beyond an end
-        corrected[...] = np.clip(after + added, low, high)
-    return result
+    pixels, levels = (np.asarray(each, np.float32).ravel() for each in (denoised, level))
+    found = _native.correct_tone(pixels, levels, correction, _MOST, scale, offset, share)
+    return found.reshape(denoised.shape)
 
 
 def _cube(values: Float) -> Float:
@@ -133,17 +133,13 @@ def _tables() -> tuple[Float, Float]:
     y = curve(clipped)
     mean = _average(y, weights)
     centred = y - mean[..., None]
-    variance, third = (_average(centred**power, weights) for power in (2, 3))
-    points = np.stack([mean.ravel(), np.sqrt(variance).ravel()], axis=1)
-    inside = ((x >= 0) & (x <= 1)).ravel()
-    everything = np.ones_like(inside)
-    (before,) = _on_grid(points, inside, curve(x) - mean)
-    after, skewed = _on_grid(points, everything, curve(_average(clipped, weights)) - mean, third)
+    squares = centred * centred
+    spread, third = np.sqrt(_average(squares, weights)), _average(squares * centred, weights)
+    seen = (root >= 0) & (root <= 1)
+    before = _on_grid(mean[seen], spread[seen], (curve(x) - mean)[seen])
+    after = _on_grid(mean, spread, curve(_average(clipped, weights)) - mean)
     correction = _BEFORE_CLIPPING * before + (1 - _BEFORE_CLIPPING) * after
-    finely = [np.linspace(0, n - 1, (n - 1) * _FINER + 1) for n in correction.shape]
-    places = np.meshgrid(*finely, indexing="ij")
-    finer = scipy.ndimage.map_coordinates(correction, places, order=1)
-    return finer.astype(np.float32), skewed.astype(np.float32)
+    return correction.astype(np.float32), _on_grid(mean, spread, third).astype(np.float32)
 
 
 def _average(values: Array, weights: Array) -> Array:
@@ -151,16 +147,31 @@ def _average(values: Array, weights: Array) -> Array:
     return (values * weights).sum(axis=-1)
 
 
-def _on_grid(points: Array, use: Array, *values: Array) -> Array:
-    """Interpolate scattered values to tables; beyond what can occur, as at the largest level."""
-    grid = np.meshgrid(np.linspace(0, 1, _MEANS), np.linspace(0, _MOST, _LEVELS), indexing="ij")
-    given = np.stack([each.ravel()[use] for each in values], axis=-1)
-    from scipy.interpolate import (
-        LinearNDInterpolator,
-    )  # takes long to load, and few pictures need it
+def _on_grid(mean: Array, spread: Array, values: Array) -> Array:
+    """Interpolate what is known at (light, level) to a table over mean and standard deviation.
 
-    table = LinearNDInterpolator(points[use], given)(*grid)
+    At each level the mean rises with the light; at each mean the deviation rises with the level.  Beyond
+    what can occur the table goes on as at the largest deviation.
+    """
+    means, spreads = np.linspace(0, 1, _MEANS), np.linspace(0, _MOST, _LEVELS)
+    lines = [(mean[end], spread[end], values[end]) for end in (0, -1)]  # no light is beyond these
+    lines += zip(mean.T, spread.T, values.T, strict=True)
+    found = []
+    for along, *known in lines:
+        rising = np.argsort(along, kind="stable")
+        found.append([_between(means, along[rising], each[rising]) for each in known])
+    known_spreads, known_values = np.moveaxis(np.array(found), 0, -1)
+    table = np.zeros((_MEANS, _LEVELS))
+    for row, own_spread, own in zip(table, known_spreads, known_values, strict=True):
+        order = np.argsort(own_spread)[: np.isfinite(own_spread).sum()]
+        if order.size:
+            row[:] = _between(spreads, own_spread[order], own[order])
     table[:, 0] = 0.0
     for j in range(1, _LEVELS):
         table[:, j] = np.where(np.isnan(table[:, j]), table[:, j - 1], table[:, j])
-    return np.moveaxis(table, -1, 0)
+    return table
+
+
+def _between(places: Array, known: Array, values: Array) -> Array:
+    """Interpolate between known places, which rise; NaN beyond them."""
+    return np.interp(places, known, values, left=np.nan, right=np.nan)

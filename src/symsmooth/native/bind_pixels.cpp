@@ -1,0 +1,54 @@
+// What is done to every pixel, for Python: other sizes, and tone curves.
+#include "bindings.hpp"
+#include "dispatch.hpp"
+
+namespace symsmooth {
+
+namespace {
+
+Array<float, 4> halve(Floats<4> image) {
+    const Extent shape = extent_of(image, 0);
+    require_extent(shape);
+    const auto out = zeros<float, 4>({shape.z, (shape.y + 1) / 2, (shape.x + 1) / 2, image.shape(3)});
+    unlocked([&] { kernels().halve(image.data(), shape, image.shape(3), out.data()); });
+    return out;
+}
+
+Array<float, 4> enlarge(Floats<4> image, index factor, index height, index width) {
+    const Extent shape = extent_of(image, 0);
+    require_extent(shape);
+    require(factor == 2 || factor == 4, "factor must be 2 or 4");
+    require(1 <= height && height <= factor * shape.y && 1 <= width && width <= factor * shape.x,
+            "an image must not become larger than factor times its size");
+    const auto out = zeros<float, 4>({shape.z, height, width, image.shape(3)});
+    unlocked(
+        [&] { kernels().enlarge(image.data(), shape, image.shape(3), factor, height, width, out.data()); });
+    return out;
+}
+
+Array<float, 1> correct_tone(Floats<1> pixels, Floats<1> level, Floats<2> table, float most, float scale,
+                             float offset, float share) {
+    require_shape(level, "level", {pixels.size()});
+    for (int axis : {0, 1})
+        require(2 <= table.shape(axis) && table.shape(axis) <= 4096,
+                "a table has 2 to 4096 rows and columns");
+    const ToneTable own{table.data(), table.shape(0), table.shape(1), most};
+    const auto out = zeros<float, 1>({pixels.size()});
+    unlocked([&] {
+        kernels().correct_tone(pixels.data(), level.data(), pixels.size(), own, scale, offset, share,
+                               out.data());
+    });
+    return out;
+}
+
+}  // namespace
+
+void bind_pixels(nb::module_& m) {
+    m.def("halve", &halve, "image"_a, "Means over blocks of two by two pixels of (z, y, x, channels).");
+    m.def("enlarge", &enlarge, "image"_a, "factor"_a, "height"_a, "width"_a,
+          "Interpolate (z, y, x, channels) linearly to 2 or 4 times its height and width, or less.");
+    m.def("correct_tone", &correct_tone, "pixels"_a, "level"_a, "table"_a, "most"_a, "scale"_a, "offset"_a,
+          "share"_a, "Give back what a tone curve has taken from noisy pixels, by a table.");
+}
+
+}  // namespace symsmooth
