@@ -25,9 +25,9 @@ from .core.image import (
     add_change,
     find_channel_axis,
     find_time_axis,
+    library_of,
     open_image,
 )
-from .core.lazy import library_of
 from .core.options import make_rng
 from .core.signatures import described_like
 from .gsfw.denoise import series_blocks

@@ -14,7 +14,7 @@ import numpy as np
 from .. import __version__
 from ..core.parallel import Progress, part_of
 from ..io import FileError, ImageFile, atomic_write
-from ..io.stacks import Stack, cut
+from ..io.images import Stack, cut
 from ..methods import Method
 from ..noise import Noise, NoiseEstimator, resolve
 from ..noise.level import units_hint

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .. import __version__
-from ..io.images import DTYPES
-from ..io.stacks import Third
+from ..io.images import DTYPES, Third
 from ..methods import Method
 from ..noise import Noise, NoiseEstimator, resolve
 from ..noise.resolve import check_one_noise

@@ -13,8 +13,7 @@ from ..core.parallel import Progress, part_of
 from ..io import FileError, ImageFile, formats
 from ..io.base import OpenFile
 from ..io.formats import FORMATS, check_writable, copy_file, format_of, read_opened, write_checked
-from ..io.images import painted, unpainted, working_dtype
-from ..io.stacks import Stack, cut
+from ..io.images import Stack, cut, painted, unpainted, working_dtype
 from ..noise.check import Check
 from .job import ChannelAxis, DenoiseJob
 from .job_warnings import JobWarning

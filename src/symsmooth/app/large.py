@@ -26,9 +26,8 @@ from ..core.parallel import Progress, part_of
 from ..dask import BlockTask, GlobalStats
 from ..io import FileError, ImageFile, check_writable, format_of
 from ..io.base import OpenFile
-from ..io.images import rounded, working_dtype
+from ..io.images import Stack, cut, rounded, working_dtype
 from ..io.regions import Source, Target, create_target, source_of, target_chunks
-from ..io.stacks import Stack, cut
 from ..noise.saved import to_json
 from .errors import UsageError
 from .job import BoxOptions, DenoiseJob

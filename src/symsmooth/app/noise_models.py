@@ -11,8 +11,8 @@ import numpy as np
 
 from ..io import FileError, ImageFile
 from ..io.formats import open_file
+from ..io.images import Third, cut
 from ..io.noise_files import check_noise_target
-from ..io.stacks import Third, cut
 from ..methods import DEFAULT, find_method
 from ..noise import Noise, NoiseEstimator, NoiseModel, calibrate_noise, resolve
 from .errors import UsageError

@@ -14,8 +14,7 @@ from ..core.parallel import Progress, part_of
 from ..io import FileError, ImageFile
 from ..io.base import OpenFile
 from ..io.formats import FORMATS, check_writable, format_of, module_of, read_opened, write_checked
-from ..io.images import RawInfo
-from ..io.stacks import cut
+from ..io.images import RawInfo, cut
 from ..methods import DEFAULT
 from ..noise import Noise, NoiseModel, PoissonGaussian
 from ..noise.levels import Photons

@@ -12,8 +12,7 @@ import numpy as np
 from ..core.parallel import Progress
 from ..io import FileError, ImageFile, check_writable
 from ..io.formats import open_file, write_checked
-from ..io.images import working_dtype
-from ..io.stacks import cut
+from ..io.images import cut, working_dtype
 from .batch import expand, natural_order, plan_outputs
 from .errors import UsageError
 from .frames import FrameRun

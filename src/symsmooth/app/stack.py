@@ -18,7 +18,7 @@ from ..core.channels import count_channels
 from ..core.image import Picture, check_image, open_image
 from ..core.parallel import Progress, part_of
 from ..io import ImageFile
-from ..io.stacks import Stack
+from ..io.images import Stack
 from ..noise import Noise, NoiseEstimator
 from ..noise.check import Check, check_result
 from ..noise.specks import without_specks
@@ -237,7 +237,7 @@ def _found_noise(
     stack = pieces.stack
     ground = estimator = pieces.estimator(job, opened=opened)
     if job.noise_region is not None:
-        from ..io.stacks import cut
+        from ..io.images import cut
 
         if plane is not None or stack.third:
             flat = replace(pieces, stack=cut(pieces.image, "none"))

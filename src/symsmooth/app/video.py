@@ -13,8 +13,7 @@ from ..core.parallel import Progress
 from ..io import FileError, atomic_write
 from ..io.base import OpenFile, naming_errors, one_line
 from ..io.formats import check_writable, module_of, write_checked
-from ..io.images import Details, ImageFile
-from ..io.stacks import cut
+from ..io.images import Details, ImageFile, cut
 from .errors import UsageError
 from .frames import FrameRun, as_series
 from .job import DenoiseJob

@@ -21,7 +21,7 @@ from .commands import TYPER_ERROR
 if TYPE_CHECKING:
     from ..app.compare import MethodChoice
     from ..app.job import ChannelAxis, DenoiseJob, Region
-    from ..io.stacks import Third
+    from ..io.images import Third
     from ..methods import Method
     from ..noise import Noise
 

@@ -27,8 +27,8 @@ from ..app.run import BatchJob, FileJob, in_order, run
 from ..app.series import SeriesJob, find_series, plan_series
 from ..io import FileError, format_of
 from ..io.formats import detect_format, ending_of, is_video_name, video_ending
+from ..io.images import cut
 from ..io.noise_files import save_noise
-from ..io.stacks import cut
 from . import arguments as given
 from .arguments import parse_channel_axis, parse_job
 from .console import (

@@ -24,11 +24,10 @@ from xml.etree import ElementTree
 import numpy as np
 import tifffile
 
-from .base import FileError, OpenFile
+from .base import FileError, OpenFile, check_declared_size, check_scans
 from .boxes import How, build, how_reduced
 from .ifd import add_software, check_directories
 from .images import Array, Details, ImageFile, channels_of, find_ramp, native
-from .limits import check_declared_size, check_scans
 from .regions import Source, reserve
 from .segments import (
     Segments,

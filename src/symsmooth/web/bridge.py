@@ -21,10 +21,10 @@ from ..app.video import look_at_video
 from ..core.image import Array, open_image
 from ..core.parallel import Progress
 from ..io import FileError, ImageFile, read_images
+from ..io.base import memory
 from ..io.formats import open_file
-from ..io.limits import memory
+from ..io.images import cut
 from ..io.noise_files import load_noise, save_noise
-from ..io.stacks import cut
 from ..methods import METHODS
 from ..noise import Noise, NoiseEstimator, resolve
 from ..raw.mosaic import COLOURS

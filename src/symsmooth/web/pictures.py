@@ -20,7 +20,7 @@ from ..core.image import Array
 from ..io import FileError, ImageFile, limit_decoded_size, read_images, write_image
 from ..io.base import naming_errors
 from ..io.formats import module_of, open_file
-from ..io.stacks import cut
+from ..io.images import cut
 from ..reports.display import Range, display_range, reduce
 from .sessions import VIEW
 

@@ -26,8 +26,8 @@ from ..core.metrics import psnr, ssim
 from ..core.parallel import Progress, part_of
 from ..io import FileError, ImageFile, format_of, limit_decoded_size, read_images, write_images
 from ..io.formats import ending_of, is_video_name
+from ..io.images import cut
 from ..io.noise_files import load_noise
-from ..io.stacks import cut
 from ..methods import DEFAULT, METHODS
 from ..noise import resolve
 from . import bridge, pictures

@@ -18,8 +18,8 @@ from symsmooth.app.stages import plain_stage
 from symsmooth.core.image import Array
 from symsmooth.core.parallel import Progress, stop_when
 from symsmooth.gsfw.presets import Quality
+from symsmooth.io.images import Third
 from symsmooth.io.noise_files import load_noise
-from symsmooth.io.stacks import Third
 from symsmooth.methods import DEFAULT, METHODS
 from symsmooth.noise import Noise
 
