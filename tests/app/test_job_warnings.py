@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from napari_symsmooth import run as napari_run
-from symsmooth.app.job_warnings import PLAIN, JobWarning, Remedy
+from symsmooth.app.messages import PLAIN, JobWarning, Remedy
 from symsmooth.cli import console
 from symsmooth.web import bridge
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import symsmooth
 from symsmooth import METHODS, cli
-from symsmooth.app.stages import plain_stage
+from symsmooth.app.messages import plain_stage
 from symsmooth.io import write_image
 
 from ..dngs import dng

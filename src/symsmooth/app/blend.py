@@ -11,8 +11,8 @@ from .. import __version__
 from ..core.blend import blend
 from ..io import ImageFile
 from ..io.formats import check_writable, copy_file, format_of, write_checked
-from .errors import UsageError
 from .jobs import open_file
+from .messages import UsageError
 
 
 @dataclass(frozen=True)

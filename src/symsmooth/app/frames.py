@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..gsfw import denoise
-from .errors import UsageError
 from .job import DenoiseJob
+from .messages import UsageError
 from .stack import (
     NONE,
     StackRun,

@@ -16,8 +16,7 @@ from ..io.formats import FORMATS, check_writable, copy_file, format_of, read_ope
 from ..io.images import Stack, cut, painted, unpainted, working_dtype
 from ..noise.check import Check
 from .job import ChannelAxis, DenoiseJob
-from .job_warnings import JobWarning
-from .noise_report import NoiseDescription
+from .messages import JobWarning, NoiseDescription
 from .stack import Denoised, Pieces, check_frame, denoise_stack, frames_around
 
 _LOST = 0.1  # share of the noise reduction that rounding may throw away

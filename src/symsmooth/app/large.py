@@ -29,11 +29,9 @@ from ..io.base import OpenFile
 from ..io.images import Stack, cut, rounded, working_dtype
 from ..io.regions import Source, Target, create_target, source_of, target_chunks
 from ..noise.saved import to_json
-from .errors import UsageError
 from .job import BoxOptions, DenoiseJob
-from .job_warnings import JobWarning
 from .jobs import Outcome, dtype_warnings, no_progress, rounding_warning
-from .noise_report import NoiseDescription, find_warnings, value_range
+from .messages import JobWarning, NoiseDescription, UsageError, find_warnings, value_range
 from .stack import Denoised, describe_noise
 
 _LARGE = 2**28  # bytes of pixels from which an image is taken box by box

@@ -15,11 +15,10 @@ from ..io.images import Third, cut
 from ..io.noise_files import check_noise_target
 from ..methods import DEFAULT, find_method
 from ..noise import Noise, NoiseEstimator, NoiseModel, calibrate_noise, resolve
-from .errors import UsageError
 from .frames import FrameRun
 from .job import ChannelAxis, DenoiseJob
 from .jobs import middle_slice, read_file
-from .noise_report import NoiseDescription, describe, value_range
+from .messages import NoiseDescription, UsageError, describe, value_range
 from .raw import describe_raw_noise, is_raw, law_of_pixels, raw_noise
 from .series import look_at_series
 from .stack import noise_estimator

@@ -19,10 +19,9 @@ from ..methods import DEFAULT
 from ..noise import Noise, NoiseModel, PoissonGaussian
 from ..noise.levels import Photons
 from ..noise.resolve import pixel_range
-from .errors import UsageError
 from .job import DenoiseJob
 from .jobs import Outcome
-from .noise_report import NoiseDescription, describe
+from .messages import NoiseDescription, UsageError, describe
 from .stack import Denoised
 
 _WRITING = 0.95  # where that begins, for the progress callback

@@ -13,10 +13,10 @@ from typing import TypeVar, overload
 from ..core.parallel import Progress, ahead, default_workers, stop_when
 from ..io.formats import FORMATS, format_of, open_file
 from .compare import CompareJob, Page, compare
-from .errors import UsageError
 from .job import BoxOptions, DenoiseJob
 from .jobs import Outcome, denoise_file
 from .large import denoise_boxes, large_source
+from .messages import UsageError
 from .raw import denoise_raw_file
 from .series import SeriesJob, denoise_series
 from .video import denoise_video

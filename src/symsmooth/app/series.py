@@ -11,15 +11,12 @@ import numpy as np
 
 from ..core.parallel import Progress
 from ..io import FileError, ImageFile, check_writable
-from ..io.formats import open_file, write_checked
+from ..io.formats import natural_order, open_file, write_checked
 from ..io.images import cut, working_dtype
-from .batch import expand, natural_order, plan_outputs
-from .errors import UsageError
 from .frames import FrameRun
-from .job import DenoiseJob
-from .job_warnings import JobWarning
+from .job import DenoiseJob, expand, plan_outputs
 from .jobs import Outcome, dtype_warnings, no_progress, read_file, rounding_warning
-from .noise_report import value_range
+from .messages import JobWarning, UsageError, value_range
 from .raw import is_raw
 from .stack import check_frame, check_series, frames_around, frames_looked_at
 
@@ -70,7 +67,7 @@ def plan_series(
 ) -> list[SeriesJob]:
     """Return what is to be done to pictures that are series; an empty list if they are none.
 
-    Rules for what exists are those of :func:`batch.plan_outputs`.  Frames that exist already are not
+    Rules for what exists are those of :func:`plan_outputs`.  Frames that exist already are not
     written again, but the others need them.
     """
     every = find_series(names, Path(out), tell)

@@ -22,11 +22,9 @@ from ..io.images import Stack
 from ..noise import Noise, NoiseEstimator
 from ..noise.check import Check, check_result
 from ..noise.specks import without_specks
-from .errors import UsageError
 from .job import DenoiseJob
-from .job_warnings import JobWarning
+from .messages import JobWarning, NoiseDescription, UsageError, describe, find_warnings, value_range
 from .noise_left import warn_of_noise_left
-from .noise_report import NoiseDescription, describe, find_warnings, value_range
 
 Index = tuple[int | slice, ...]  # of a piece of a stack
 

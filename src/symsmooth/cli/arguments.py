@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..app.errors import UsageError
-from ..app.noise_report import NOISE_KINDS
+from ..app.messages import NOISE_KINDS, UsageError
 from ..methods import QUALITIES
-from .commands import TYPER_ERROR
+from .console import TYPER_ERROR
 
 if TYPE_CHECKING:
     from ..app.compare import MethodChoice

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from ..app.errors import UsageError
+from ..app.messages import UsageError
 from .arguments import Workers, any_number, whole_number
 from .console import echo, handling_errors, print_error
 

@@ -11,9 +11,9 @@ from ..core.image import Array
 from ..core.metrics import psnr, ssim
 from ..core.parallel import Progress, part_of
 from ..core.plotting import MissingMatplotlib
-from . import Panel, Plot, Row, Section, Series, Table, element, page, strip
-from .display import Range, busiest, display_range, encode, reduce, reduction
-from .markup import Child, Html
+from .page import Child, Html, Row, Section, Table, element, page
+from .pictures import Panel, Range, busiest, display_range, encode, reduce, reduction, strip
+from .plots import Plot, Series
 
 _DETAIL = 512  # sides of the part that is shown in full if the whole picture cannot be
 _SPECTRUM = 1024  # sides of the part whose spectrum is taken

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..app import jobs, noise_report, raw
+from ..app import jobs, messages, raw
 from ..app.job import DenoiseJob
-from ..app.job_warnings import JobWarning, Remedy
-from ..app.noise_report import NoiseDescription, value_range
+from ..app.messages import JobWarning, NoiseDescription, Remedy, value_range
 from ..app.run import FileJob, run
 from ..app.series import SeriesJob, look_at_series
 from ..app.stack import apply, describe_noise, noise_estimator
@@ -156,7 +155,7 @@ def noise_of_file(image: ImageFile) -> tuple[Noise, NoiseDescription, float]:
 
 def words_of(model: Noise, pixels: Array, span: float) -> NoiseDescription:
     """Return what noise was found, in words."""
-    return noise_report.describe(model, pixels, span, given=False, assumed=False)
+    return messages.describe(model, pixels, span, given=False, assumed=False)
 
 
 def noise_of_frames(sources: Sequence[Path]) -> Looked:
@@ -216,7 +215,7 @@ def find_doubts(
     model, span = job.find_noise(estimator), value_range(pixels)
     assert model is not None  # every method of the page removes noise
     words = describe_noise(job, model, pixels, span)
-    return noise_report.find_warnings(words, pixels, span, removed, job.sigma)
+    return messages.find_warnings(words, pixels, span, removed, job.sigma)
 
 
 # --- what came of it --------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from ..io import FileError, ImageFile, limit_decoded_size, read_images, write_im
 from ..io.base import naming_errors
 from ..io.formats import module_of, open_file
 from ..io.images import cut
-from ..reports.display import Range, display_range, reduce
+from ..reports.pictures import Range, display_range, reduce
 from .sessions import VIEW
 
 _RATE = 25.0  # frames a second where a video does not say so

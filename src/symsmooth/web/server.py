@@ -11,8 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from ..app.errors import EndedBySignal, ending_on_signals
-from ..core.parallel import default_workers
+from ..core.parallel import EndedBySignal, default_workers, ending_on_signals
 from ..io.base import memory
 from .guard import Guard, hosts_of
 from .pool import Pool

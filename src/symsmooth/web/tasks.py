@@ -18,8 +18,7 @@ from .. import __version__
 from ..app import jobs, raw
 from ..app.blend import BlendJob, blend_files
 from ..app.compare import question_unchanged, run_trial
-from ..app.job_warnings import JobWarning
-from ..app.noise_report import value_range
+from ..app.messages import JobWarning, value_range
 from ..app.stack import noise_of_frames
 from ..core.image import Array
 from ..core.metrics import psnr, ssim
