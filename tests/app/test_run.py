@@ -326,8 +326,8 @@ def test_a_small_picture_goes_through_few_doors() -> None:
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     found = re.search(r"of (\d+) modules\nof the shell: (\d+)", done.stdout)
     assert found
-    assert int(found[1]) <= 56, done.stdout
-    assert int(found[2]) <= 113, done.stdout
+    assert int(found[1]) <= 43, done.stdout
+    assert int(found[2]) <= 90, done.stdout
 
 
 # --- small files and large ones -----------------------------------------------------------------

@@ -68,9 +68,8 @@ class DenoiseJob:
         found: Any = resolve(
             image, self.sigma, asked, region=self.noise_region, white_only=white_only
         )
-        if (
-            self.has_model or self.dtype
-        ):  # units were checked; dark slices of floats look like others
+        # Units were checked; dark slices of floats look like others.
+        if self.has_model or self.dtype:
             found = replace(found, pixels=None)
         noise: Noise = found
         return noise
@@ -226,7 +225,9 @@ def expand(
             hint = f"for those in its folders write '{Path(name)}/**/*.tif' with the quotes"
             raise UsageError(f"{name}: holds no picture that can be read; {hint}")
         if others and tell is not None:
-            tell(f"{name}: skipped what is no picture: {_listed(others)}")
+            more = len(others) - _MAX_LISTED
+            listed = ", ".join(others[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
+            tell(f"{name}: skipped what is no picture: {listed}")
         yield from ((path, Path(path.name)) for path in pictures)
         return
     if os.path.lexists(name) or not glob.has_magic(name):
@@ -240,7 +241,8 @@ def expand(
         below = path.relative_to(root)
         in_zarr = any(parent.suffix.lower() == ".zarr" for parent in below.parents)
         is_file = path.is_file() or path.suffix.lower() == ".zarr"
-        if is_file and not in_zarr and not _inside(path, out):
+        is_output = out is not None and out.is_dir() and out.resolve() in path.resolve().parents
+        if is_file and not in_zarr and not is_output:
             kept += 1
             yield path, below
     if not kept:
@@ -275,14 +277,3 @@ def pictures_in(folder: Path) -> tuple[list[Path], list[str]]:
                 continue
         pictures.append(path)
     return pictures, others
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return names on one line, the first few of many."""
-    more = len(names) - _MAX_LISTED
-    return ", ".join(names[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _inside(path: Path, folder: Path | None) -> bool:
-    """Whether a file lies in the output folder."""
-    return folder is not None and folder.is_dir() and folder.resolve() in path.resolve().parents

@@ -343,8 +343,3 @@ def describe_size(image: ImageFile, stack: Stack) -> str:
         )
     dtype = "1 bit" if image.is_bilevel else image.pixels.dtype
     return f"{image.size} {dtype}{channels}{cut}"
-
-
-def middle_slice(image: ImageFile, stack: Stack) -> Any:
-    """Return the pixels of the middle slice, or of the one nearest to it that has any."""
-    return image.pixels[Pieces(image, stack).middle]

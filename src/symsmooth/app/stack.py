@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.blocks import sample_of
 from ..core.channels import count_channels
 from ..core.image import Picture, check_image, open_image
 from ..core.parallel import Progress, part_of
+from ..gsfw.pieces import is_large
 from ..io import ImageFile
-from ..io.images import Stack
+from ..io.images import Stack, cut
 from ..noise import Noise, NoiseEstimator
 from ..noise.check import Check, check_result
 from ..noise.specks import without_specks
@@ -102,13 +104,39 @@ class Pieces:
         return pieces[middle] if seen is None else seen
 
     def estimator(
-        self, job: DenoiseJob, *, whole: bool = False, opened: Picture | None = None
+        self, job: DenoiseJob | None = None, *, whole: bool = False, opened: Picture | None = None
     ) -> NoiseEstimator:
-        """Return what measures its noise, as :func:`noise_estimator` does."""
-        asked = job.channels, job.specks
-        return noise_estimator(
-            self.image, self.stack, self.n_colours, *asked, whole=whole, opened=opened
-        )
+        """Return what measures its noise: that of the middle slice, the level that of several.
+
+        Frames of a series are looked at together; of one large picture windows are, unless it is asked for
+        ``whole``.  A picture may be ``opened`` already.
+        """
+        asked: tuple[Any, Any] = ("auto", "auto") if job is None else (job.channels, job.specks)
+        stack, axis = self.stack, self.stack.channel_axis
+        if stack.time_axis is not None:
+            axis = self.channel_axis_of_frames
+            return noise_of_frames(with_most_channels(self.frames_looked_at(), axis), axis, *asked)
+
+        def open_others(opened: Picture) -> Iterator[Picture]:
+            step = max(len(stack) // _MAX_ESTIMATES, 1)
+            for index in stack.pieces[step // 2 :: step]:
+                piece = self.load(index)
+                if index == self.middle:
+                    yield opened
+                elif _has_pixels(piece):
+                    other = _opened(piece, axis, *asked)
+                    if other.noisy.shape[-1] == opened.noisy.shape[-1]:  # no grey one among colours
+                        yield other
+
+        def open_middle() -> Picture:
+            if opened is not None:
+                return without_specks(opened, asked[1])
+            piece = self.load(self.middle)
+            if len(stack) == 1 and not whole and _is_large(piece, axis):
+                piece = sample_of(piece, axis)
+            return _opened(piece, axis, *asked)
+
+        return NoiseEstimator(open_middle, open_others if len(stack.pieces) > 1 else None)
 
     @property
     def channel_axis_of_frames(self) -> int | None:
@@ -127,55 +155,8 @@ class Pieces:
         return frames
 
 
-def noise_estimator(
-    image: ImageFile,
-    stack: Stack,
-    n_colours: int | None = None,
-    channels: Any = "auto",
-    specks: Any = "auto",
-    *,
-    whole: bool = False,
-    opened: Picture | None = None,
-) -> NoiseEstimator:
-    """Return what measures the noise of a stack: that of the middle slice, the level that of several.
-
-    Frames of a series are looked at together; of one large picture windows are, unless it is asked for
-    ``whole``.  A picture may be ``opened`` already.
-    """
-    pieces = Pieces(image, stack, n_colours)
-    if stack.time_axis is not None:
-        axis = pieces.channel_axis_of_frames
-        alike = with_most_channels(pieces.frames_looked_at(), axis)
-        return noise_of_frames(alike, axis, channels, specks)
-
-    def open_others(opened: Picture) -> Iterator[Picture]:
-        step = max(len(stack) // _MAX_ESTIMATES, 1)
-        for index in stack.pieces[step // 2 :: step]:
-            piece = pieces.load(index)
-            if index == pieces.middle:
-                yield opened
-            elif _has_pixels(piece):
-                other = _opened(piece, stack.channel_axis, channels, specks)
-                if other.noisy.shape[-1] == opened.noisy.shape[-1]:  # no grey one among colours
-                    yield other
-
-    def open_middle() -> Picture:
-        if opened is not None:
-            return without_specks(opened, specks)
-        piece, axis = pieces.load(pieces.middle), stack.channel_axis
-        if len(stack) == 1 and not whole and _is_large(piece, axis):
-            from ..core.blocks import sample_of
-
-            piece = sample_of(piece, axis)
-        return _opened(piece, axis, channels, specks)
-
-    return NoiseEstimator(open_middle, open_others if len(stack.pieces) > 1 else None)
-
-
 def _is_large(pixels: Any, channel_axis: int | None) -> bool:
     """Whether a picture is denoised in pieces, and so never opened whole."""
-    from ..gsfw.pieces import is_large
-
     return is_large(check_image(pixels, channel_axis))
 
 
@@ -235,8 +216,6 @@ def _found_noise(
     stack = pieces.stack
     ground = estimator = pieces.estimator(job, opened=opened)
     if job.noise_region is not None:
-        from ..io.images import cut
-
         if plane is not None or stack.third:
             flat = replace(pieces, stack=cut(pieces.image, "none"))
             middle = flat.middle if plane is None else plane
@@ -327,8 +306,6 @@ def denoise_stack(
 
 def _open_once(job: DenoiseJob, pixels: Any, stack: Stack) -> Picture | None:
     """Return the only picture of a stack, opened for noise, method and check; None if that cannot be."""
-    from ..gsfw.pieces import is_large
-
     if not job.method.takes_opened or stack.time_axis is not None or not _has_pixels(pixels):
         return None
     given = check_image(pixels, stack.channel_axis)

@@ -146,9 +146,8 @@ def solve(noisy: Float, observed: Float, sigma: float, prior: PatchPrior, pool: 
     side = round(prior.means.shape[1] ** 0.5)
     shape, noisy, observed = noisy.shape, mirror(noisy, side), mirror(observed, side)
     covered = coverage(noisy.shape, side)
-    fidelity = (
-        np.float32(_FIDELITY) * covered * observed
-    )  # lambda sigma^2; missing pixels have none
+    # Lambda sigma^2; missing pixels have none.
+    fidelity = np.float32(_FIDELITY) * covered * observed
     clean = noisy
     pool.expect(len(_BETAS))
     for number, beta in enumerate(_BETAS, start=1):

@@ -292,13 +292,6 @@ def _plain(param: Any) -> Any:
     return param
 
 
-def _describe_usage_error(error: Any) -> str:
-    """Return what typer says is wrong, and where help is."""
-    text = str(error.format_message()).rstrip(".")
-    context = getattr(error, "ctx", None)
-    return text if context is None else f"{text}; see {context.command_path} --help"
-
-
 @dataclass(frozen=True)
 class Plugin:
     """Where a command is."""
@@ -392,7 +385,9 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort) as error:
         code = print_stopped(error)
     except TYPER_ERROR as error:
-        code = print_error(_describe_usage_error(error), 2)
+        text, context = str(error.format_message()).rstrip("."), getattr(error, "ctx", None)
+        help_at = "" if context is None else f"; see {context.command_path} --help"
+        code = print_error(text + help_at, 2)
     except UsageError as error:
         code = print_error(with_flags(error), 2)
     except BrokenPipeError:  # as in `symsmooth methods | head -1`

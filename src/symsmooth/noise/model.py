@@ -405,9 +405,8 @@ def White(sigma: float, *, finding: Finding | None = None) -> NoiseModel:  # noq
 def Heteroscedastic(levels: ArrayLike, *, finding: Finding | None = None) -> NoiseModel:  # noqa: N802
     """Return white Gaussian noise of a level for each channel, (channels,), or place, (*spatial, 1)."""
     given = np.asarray(levels)
-    exact = (
-        given if given.ndim > 1 else given.astype(np.float64)
-    )  # a map is as large as its picture
+    # A map is as large as its picture.
+    exact = given if given.ndim > 1 else given.astype(np.float64)
     return NoiseModel(Constant(exact), finding=finding)
 
 

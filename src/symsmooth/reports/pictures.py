@@ -201,9 +201,9 @@ def display_range(pixels: Array) -> Range:
     return Range(float(low), float(high))
 
 
-def reduction(height: int, width: int) -> int:
+def reduction(height: int, width: int, most: int = _MAX_SHOWN) -> int:
     """Return by what whole number the sides are divided so that a picture can be shown whole."""
-    return int(np.ceil(np.sqrt(height * width / _MAX_SHOWN)))
+    return int(np.ceil(np.sqrt(height * width / most)))
 
 
 def reduce(pixels: Array, factor: int) -> Array:

@@ -15,7 +15,7 @@ from ..app.job import DenoiseJob
 from ..app.messages import JobWarning, NoiseDescription, Remedy, value_range
 from ..app.run import FileJob, run
 from ..app.series import SeriesJob, look_at_series
-from ..app.stack import apply, describe_noise, noise_estimator
+from ..app.stack import Pieces, apply, describe_noise
 from ..app.video import look_at_video
 from ..core.image import Array, open_image
 from ..core.parallel import Progress
@@ -146,10 +146,10 @@ def denoise_pixels(
 
 def noise_of_file(image: ImageFile) -> tuple[Noise, NoiseDescription, float]:
     """Return what noise a file is found to have, in words too, and its level were it white."""
-    stack = cut(image)
-    estimator = noise_estimator(image, stack)
+    pieces = Pieces(image, cut(image))
+    estimator = pieces.estimator()
     model = resolve(estimator)
-    words = words_of(model, jobs.middle_slice(image, stack), span_of(image))
+    words = words_of(model, pieces.load(pieces.middle), span_of(image))
     return model, words, estimator.sigma
 
 

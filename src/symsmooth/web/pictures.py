@@ -21,7 +21,7 @@ from ..io import FileError, ImageFile, limit_decoded_size, read_images, write_im
 from ..io.base import naming_errors
 from ..io.formats import module_of, open_file
 from ..io.images import cut
-from ..reports.pictures import Range, display_range, reduce
+from ..reports.pictures import Range, display_range, reduce, reduction
 from .sessions import VIEW
 
 _RATE = 25.0  # frames a second where a video does not say so
@@ -244,7 +244,8 @@ def _part(path: Path, wanted: dict[str, Any]) -> Array:
         pixels = pixels[..., wanted["channel"]]
     if not pixels.size:
         raise ValueError("There is no such part.")
-    return reduce(pixels, reduction(*pixels.shape[:2]))
+    height, width = pixels.shape[:2]
+    return reduce(pixels, reduction(height, width, _MAX_SHOWN))
 
 
 def _box(path: Path, wanted: dict[str, Any]) -> Array:
@@ -256,11 +257,6 @@ def _box(path: Path, wanted: dict[str, Any]) -> Array:
         raise ValueError("There is no such part.")
     x, y, width, height = wanted["box"]
     return pixels[y : y + height, x : x + width]
-
-
-def reduction(height: int, width: int) -> int:
-    """Return by what whole number the sides are divided so that all of it can be shown."""
-    return int(np.ceil(np.sqrt(height * width / _MAX_SHOWN)))
 
 
 def removed(before: Array, after: Array) -> float:
