@@ -178,7 +178,7 @@ class Method:
         """Names of all its parameters."""
         return frozenset(inspect.signature(self.function).parameters)
 
-    @property
+    @cached_property
     def takes_noise(self) -> bool:
         """Whether it knows of other noise than white noise of one level."""
         return "noise" in self.accepts

@@ -11,7 +11,7 @@ from .. import __version__
 from ..core.blend import blend
 from ..io import ImageFile
 from ..io.formats import check_writable, copy_file, format_of, write_checked
-from .jobs import open_file
+from .job import open_file
 from .messages import UsageError
 
 

@@ -18,8 +18,7 @@ from ..io.images import Stack, cut
 from ..methods import Method
 from ..noise import Noise, NoiseEstimator, resolve
 from ..noise.level import units_hint
-from .job import ChannelAxis, DenoiseJob
-from .jobs import no_progress, open_file
+from .job import ChannelAxis, DenoiseJob, no_progress, open_file
 from .messages import JobWarning, UsageError, value_range
 from .messages import describe as describe_model
 from .stack import apply, describe_noise, frames_around, frames_looked_at, noise_of_frames

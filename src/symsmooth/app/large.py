@@ -29,10 +29,17 @@ from ..io.base import OpenFile
 from ..io.images import Stack, cut, rounded, working_dtype
 from ..io.regions import Source, Target, create_target, source_of, target_chunks
 from ..noise.saved import to_json
-from .job import BoxOptions, DenoiseJob
-from .jobs import Outcome, dtype_warnings, no_progress, rounding_warning
+from .job import (
+    BoxOptions,
+    Denoised,
+    DenoiseJob,
+    Outcome,
+    dtype_warnings,
+    no_progress,
+    rounding_warning,
+)
 from .messages import JobWarning, NoiseDescription, UsageError, find_warnings, value_range
-from .stack import Denoised, describe_noise
+from .stack import describe_noise
 
 _LARGE = 2**28  # bytes of pixels from which an image is taken box by box
 # Fractions at which things begin, for the progress callback: boxes, and what is left after them.

@@ -15,8 +15,7 @@ from ..io.images import Third, cut
 from ..io.noise_files import check_noise_target
 from ..methods import DEFAULT, find_method
 from ..noise import Noise, NoiseEstimator, NoiseModel, calibrate_noise, resolve
-from .job import ChannelAxis, DenoiseJob
-from .jobs import read_file
+from .job import ChannelAxis, DenoiseJob, read_file
 from .messages import NoiseDescription, UsageError, describe, value_range
 from .raw import describe_raw_noise, is_raw, law_of_pixels, raw_noise
 from .series import look_at_series

@@ -19,10 +19,8 @@ from ..methods import DEFAULT
 from ..noise import Noise, NoiseModel, PoissonGaussian
 from ..noise.levels import Photons
 from ..noise.resolve import pixel_range
-from .job import DenoiseJob
-from .jobs import Outcome
+from .job import Denoised, DenoiseJob, Outcome
 from .messages import NoiseDescription, UsageError, describe
-from .stack import Denoised
 
 _WRITING = 0.95  # where that begins, for the progress callback
 _OPTIONS = ("quality", "strength", "grain")  # of denoise that make sense here

@@ -19,8 +19,16 @@ from ..gsfw import denoise
 from ..io import FileError, ImageFile, check_writable
 from ..io.formats import natural_order, open_file, write_checked
 from ..io.images import cut, working_dtype
-from .job import DenoiseJob, expand, plan_outputs
-from .jobs import Outcome, dtype_warnings, no_progress, read_file, rounding_warning
+from .job import (
+    DenoiseJob,
+    Outcome,
+    dtype_warnings,
+    expand,
+    no_progress,
+    plan_outputs,
+    read_file,
+    rounding_warning,
+)
 from .messages import JobWarning, UsageError, value_range
 from .raw import is_raw
 from .stack import (

@@ -1,13 +1,13 @@
 """One way to denoise a stack: slice by slice, as volumes or as series, in memory or frame by frame.
 
-Where pixels come from and go to is not known here: a file that is read whole (``jobs``), a layer of a
+Where pixels come from and go to is not known here: a file that is read whole (``run``), a layer of a
 viewer, files of pictures (``series``), ``video``.  A picture is a stack of one slice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from ..io.images import Stack, cut
 from ..noise import Noise, NoiseEstimator
 from ..noise.check import Check, check_result
 from ..noise.specks import without_specks
-from .job import DenoiseJob
+from .job import Denoised, DenoiseJob
 from .messages import JobWarning, NoiseDescription, UsageError, describe, find_warnings, value_range
 from .noise_left import warn_of_noise_left
 
@@ -224,25 +224,6 @@ def _found_noise(
     return job.find_noise(ground), estimator
 
 
-@dataclass(frozen=True)
-class Denoised:
-    """A denoised stack, the noise it had, what the method chose, and what is doubtful."""
-
-    pixels: Any
-    std: Any = None  # standard deviation of the result, if it was asked for
-    noise: Noise | None = None
-    words: NoiseDescription | None = None
-    learned: Mapping[str, object] = field(default_factory=dict)
-    warnings: Sequence[JobWarning] = ()
-    removed: float = 0.0  # root mean square of the change
-    check: Check | None = None
-    channels: str = ""  # what was found out about them
-
-    def warn(self, warnings: Sequence[JobWarning]) -> Denoised:
-        """Return the same with more that is doubtful."""
-        return replace(self, warnings=[*self.warnings, *warnings])
-
-
 def denoise_stack(
     job: DenoiseJob,
     pieces: Pieces,
@@ -297,9 +278,9 @@ def denoise_stack(
         elif index == pieces.middle:
             run.checked = before, after
     is_opened = opened is not None or (count > 1 and stack.time_axis is None)
-    told = run.finish(estimator.picture if is_opened else None)
-    return replace(
-        told, pixels=result, std=std, learned=learned if count == 1 else {},
+    return run.finish(
+        estimator.picture if is_opened else None, pixels=result, std=std,
+        learned=learned if count == 1 else {},
         channels="" if noise is None else _channel_words(estimator.picture),
     )  # fmt: skip
 
@@ -390,12 +371,16 @@ class StackRun:
         counted = self._estimator.picture.counted
         return _ALL if counted is None else str(counted.own)
 
-    def finish(self, picture: Picture | None = None) -> Denoised:
+    def finish(self, picture: Picture | None = None, **known: Any) -> Denoised:
         """Return what is told of all pieces; the one that is checked is opened if it is not yet."""
         check, warnings = self._check(picture)
-        return Denoised(
-            None, None, self.noise, self.words, warnings=warnings, removed=self.removed, check=check
-        )
+        told: dict[str, Any] = {
+            "noise": self.noise,
+            "words": self.words,
+            "warnings": warnings,
+            "check": check,
+        }
+        return Denoised(**told, removed=self.removed, **known)
 
     def _check(self, picture: Picture | None) -> tuple[Check | None, list[JobWarning]]:
         """Return what a look at one piece says, and what is doubtful."""

@@ -14,11 +14,10 @@ from ..io import FileError, atomic_write
 from ..io.base import OpenFile, naming_errors, one_line
 from ..io.formats import check_writable, module_of, write_checked
 from ..io.images import Details, ImageFile, cut
-from .job import DenoiseJob
-from .jobs import Outcome, no_progress
+from .job import Denoised, DenoiseJob, Outcome, no_progress
 from .messages import JobWarning, UsageError
 from .series import FrameRun, as_series
-from .stack import Denoised, check_frame, frames_around, frames_looked_at
+from .stack import check_frame, frames_around, frames_looked_at
 
 _SURVEYED = 0.02  # of the time: all frames are decoded once before the work begins
 

@@ -20,8 +20,15 @@ import typer
 
 from ..app import noise_models
 from ..app.blend import BlendJob, blend_files
-from ..app.job import BoxOptions, ChannelAxis, DenoiseJob, expand, plan_outputs
-from ..app.jobs import Outcome, describe_size
+from ..app.job import (
+    BoxOptions,
+    ChannelAxis,
+    DenoiseJob,
+    Outcome,
+    describe_size,
+    expand,
+    plan_outputs,
+)
 from ..app.messages import JobWarning, UsageError
 from ..app.run import BatchJob, FileJob, in_order, run
 from ..app.series import SeriesJob, find_series, plan_series

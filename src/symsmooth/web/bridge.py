@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..app import jobs, messages, raw
-from ..app.job import DenoiseJob
+from ..app import messages, raw
+from ..app.job import DenoiseJob, Outcome
 from ..app.messages import JobWarning, NoiseDescription, Remedy, value_range
 from ..app.run import FileJob, run
 from ..app.series import SeriesJob, look_at_series
@@ -127,7 +127,7 @@ def with_noise_of_box(job: DenoiseJob, box: Array, axis: int | None) -> DenoiseJ
 
 def run_job(
     sources: Sequence[Path], targets: Sequence[Path], job: DenoiseJob, progress: Progress
-) -> jobs.Outcome:
+) -> Outcome:
     """Denoise a file, or pictures that are one series, as the command line does."""
     if len(sources) == 1:
         return run(FileJob(sources[0], targets[0], job), progress)
@@ -221,7 +221,7 @@ def find_doubts(
 # --- what came of it --------------------------------------------------------------------------
 
 
-def outcome_details(outcome: jobs.Outcome) -> dict[str, Any]:
+def outcome_details(outcome: Outcome) -> dict[str, Any]:
     """Return what the page shows of what was done."""
     plain = (int, float, str, bool)
     return {

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from ..app import jobs, raw
+from ..app import raw
 from ..app.blend import BlendJob, blend_files
 from ..app.compare import question_unchanged, run_trial
+from ..app.job import describe_size
 from ..app.messages import JobWarning, value_range
 from ..app.stack import noise_of_frames
 from ..core.image import Array
@@ -129,7 +130,7 @@ def _info(looked: Any, view: Array, others: list[dict[str, Any]]) -> dict[str, A
     middle = pictures.middle_of(view, len(others))
     noise = bridge.noise_details(model, words, span, ranges["all"])
     return {
-        "description": jobs.describe_size(image, cut(image)),
+        "description": describe_size(image, cut(image)),
         "format": image.format,
         "dtype": str(view.dtype),
         "width": middle.shape[1],
