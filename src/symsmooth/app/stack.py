@@ -41,13 +41,7 @@ _BLOCK = 23  # frames that are denoised as one block at most: those that one fra
 
 
 def frames_looked_at(n_frames: int) -> list[int]:
-    """Return the numbers of the frames from which the noise of a series is found, in order.
-
-    Examples
-    --------
-    >>> frames_looked_at(3), len(frames_looked_at(1000))
-    ([0, 1, 2], 12)
-    """
+    """Return the numbers of the frames from which the noise of a series is found, in order."""
     if n_frames <= _NEIGHBOURS + _OTHERS:
         return list(range(n_frames))
     first = (n_frames - _NEIGHBOURS) // 2
@@ -56,13 +50,7 @@ def frames_looked_at(n_frames: int) -> list[int]:
 
 
 def frames_around(number: int, n_frames: int) -> range:
-    """Return the frames that one frame can gain from, itself among them.
-
-    Examples
-    --------
-    >>> frames_around(2, 100), frames_around(98, 100)
-    (range(0, 23), range(77, 100))
-    """
+    """Return the frames that one frame can gain from, itself among them."""
     start = max(min(number - _BLOCK // 2, n_frames - _BLOCK), 0)
     return range(start, min(start + _BLOCK, n_frames))
 

@@ -190,13 +190,7 @@ def progress_bar(label: str, show: bool) -> AbstractContextManager[ProgressBar |
 
 
 def time_left(fraction: float, seconds: float) -> str:
-    """Return how long it will take, in words; nothing before that can be known.
-
-    Examples
-    --------
-    >>> time_left(0.25, 60.0)
-    '3:00 left'
-    """
+    """Return how long it will take, in words; nothing before that can be known."""
     if fraction < _KNOWN or seconds < 1.0:
         return ""
     minutes, rest = divmod(round(seconds * (1 - fraction) / fraction), 60)

@@ -49,15 +49,7 @@ class Comparison:
 
 
 def compare_page(found: Comparison, progress: Progress | None = None) -> str:
-    """Return the comparison as one HTML page; ``progress`` hears of each picture that is drawn.
-
-    Examples
-    --------
-    >>> noisy = np.random.default_rng(0).normal(100.0, 20.0, (16, 16))
-    >>> smooth = Result("mean", np.full((16, 16), 100.0), 0.1, "20")
-    >>> compare_page(Comparison("a", noisy, 20.0, 255.0, [smooth])).startswith("<!doctype html>")
-    True
-    """
+    """Return the comparison as one HTML page; ``progress`` hears of each picture that is drawn."""
     shown = found.shown or display_range(
         found.noisy if found.reference is None else found.reference
     )

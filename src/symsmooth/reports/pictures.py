@@ -185,13 +185,7 @@ class Range:
 
 
 def display_range(pixels: Array) -> Range:
-    """Return 0 to 255 for 8 bits; else all but the darkest and the brightest thousandth.
-
-    Examples
-    --------
-    >>> str(display_range(np.zeros((4, 4), np.uint8)))
-    'black is 0, white is 255'
-    """
+    """Return 0 to 255 for 8 bits; else all but the darkest and the brightest thousandth."""
     if pixels.dtype == np.uint8:
         return Range(0.0, 255.0)
     finite = pixels[np.isfinite(pixels)].astype(np.float64)

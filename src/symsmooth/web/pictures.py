@@ -27,7 +27,7 @@ from .sessions import VIEW
 _RATE = 25.0  # frames a second where a video does not say so
 _AXES = {"Z": "Depth", "T": "Time", "Q": "Slice", "I": "Page", "P": "Position", "R": "Series",
          "C": "Channel", "S": "Sample", "V": "View", "A": "Angle", "H": "Phase"}  # fmt: skip
-_MAX_SHOWN = 2**22  # pixels of what is shown at a time
+MAX_SHOWN = 2**22  # pixels of what is shown at a time
 _BINS = 128
 _TINTS = {
     "green": (0.0, 1.0, 0.0), "magenta": (1.0, 0.0, 1.0), "cyan": (0.0, 1.0, 1.0),
@@ -245,7 +245,7 @@ def _part(path: Path, wanted: dict[str, Any]) -> Array:
     if not pixels.size:
         raise ValueError("There is no such part.")
     height, width = pixels.shape[:2]
-    return reduce(pixels, reduction(height, width, _MAX_SHOWN))
+    return reduce(pixels, reduction(height, width, MAX_SHOWN))
 
 
 def _box(path: Path, wanted: dict[str, Any]) -> Array:

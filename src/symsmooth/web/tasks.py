@@ -341,11 +341,6 @@ def visible_part(
     """Return x, y, width and height of what is on the screen, at most ``max_side`` wide and high.
 
     None if the picture is so small that it may as well be done whole.
-
-    Examples
-    --------
-    >>> visible_part((0, 750, 500, 250), (1000, 2000))
-    (26, 750, 448, 250)
     """
     height, width = shape
     x, y, w, h = visible if visible is not None and len(visible) == 4 else (0, 0, width, height)
