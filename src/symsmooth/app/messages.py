@@ -110,7 +110,13 @@ class JobWarning:
 
 
 def plain_stage(what: str) -> str:
-    """Return the name of a step in plain words; what is not known stays as it is."""
+    """Return the name of a step in plain words; what is not known stays as it is.
+
+    Examples
+    --------
+    >>> plain_stage("a.png: block 2 of 6: half size: half size: clusters, step 1 of 2")
+    'a.png: block 2 of 6: quarter size: grouping patches, step 1 of 2'
+    """
     parts = what.split(": ")
     step, comma, rest = parts[-1].partition(", ")
     named = [part for part in parts[:-1] if part != _HALF]
