@@ -1,4 +1,4 @@
-"""What is said: warnings with a code and remedies, which programs compare; steps of a run in plain words."""
+"""What is said: warnings with a code and remedies, which programs compare; steps in plain words."""
 
 from __future__ import annotations
 
