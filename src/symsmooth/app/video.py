@@ -130,12 +130,7 @@ def _read(file: OpenFile, video: Any, **options: Any) -> Iterator[Any]:
 
 
 def _denoise_frame(
-    file: OpenFile,
-    video: Any,
-    target: Path,
-    job: DenoiseJob,
-    series: bool,
-    report: Progress,
+    file: OpenFile, video: Any, target: Path, job: DenoiseJob, series: bool, report: Progress
 ) -> Outcome:
     """Denoise one frame, with those around it if they help, and write it as a picture."""
     assert job.frame is not None

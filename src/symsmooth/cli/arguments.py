@@ -96,8 +96,7 @@ def complete_methods(incomplete: str) -> list[str]:
 
 
 Inputs = Annotated[
-    list[str],
-    _input("Pictures, stacks, arrays, folders of them, or videos; - is standard input."),
+    list[str], _input("Pictures, stacks, arrays, folders of them, or videos; - is standard input.")
 ]
 OneFile = Annotated[Path, _input("A picture.")]
 Out = Annotated[
@@ -124,8 +123,7 @@ NoiseFile = Annotated[
     ),
 ]
 SaveNoise = Annotated[
-    str,
-    _option("FILE.json", "Keep the noise of all files as one model, for --noise FILE.json."),
+    str, _option("FILE.json", "Keep the noise of all files as one model, for --noise FILE.json.")
 ]
 Calibrate = Annotated[
     bool,
@@ -208,8 +206,7 @@ def _of_default(metavar: str, about: str) -> Any:
 
 
 Quality = Annotated[
-    str | None,
-    _of_default("|".join(QUALITIES), "How much time to spend; default balanced."),
+    str | None, _of_default("|".join(QUALITIES), "How much time to spend; default balanced.")
 ]
 NoiseKind = Annotated[
     str | None,

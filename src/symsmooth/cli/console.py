@@ -365,9 +365,7 @@ class LazyCommand(TyperCommand):
 
 
 app = typer.Typer(
-    cls=PlainGroup,
-    help="Denoise images without training.",
-    pretty_exceptions_enable=False,
+    cls=PlainGroup, help="Denoise images without training.", pretty_exceptions_enable=False
 )
 
 

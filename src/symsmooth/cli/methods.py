@@ -31,13 +31,7 @@ from .arguments import (
     parse_noise_file,
     parse_slice,
 )
-from .console import (
-    echo,
-    handling_errors,
-    print_warning,
-    progress_bar,
-    said,
-)
+from .console import echo, handling_errors, print_warning, progress_bar, said
 
 Names = Annotated[
     list[str] | None,
