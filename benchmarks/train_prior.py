@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from symsmooth.baselines.natural import NATURAL_SIDE, save_prior
+from symsmooth.baselines.epll import NATURAL_SIDE, save_prior
 from symsmooth.baselines.patch_gmm import PatchPrior, em_step, first_prior
 from symsmooth.core.image import Float
 from symsmooth.core.parallel import Pool

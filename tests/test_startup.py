@@ -38,9 +38,12 @@ def test_importing_loads_neither_numpy_nor_scipy() -> None:
 
 
 def test_help_completion_and_the_server_start_without_numpy() -> None:
-    light = ("errors", "job_warnings", "noise_report", "stages", "batch")
-    code = f"from symsmooth.app import {', '.join(light)}; import symsmooth.cli"
-    assert run(code + loaded("scipy", "numpy", "symsmooth.io", "symsmooth.cli.files")) == "[]"
+    code = (
+        "from symsmooth.app import messages; from symsmooth.io import formats; import symsmooth.cli"
+    )
+    assert (
+        run(code + loaded("scipy", "numpy", "symsmooth.io.images", "symsmooth.cli.files")) == "[]"
+    )
 
 
 def test_a_jpeg_is_denoised_without_what_only_others_need(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .core.blocks import Box, Grid, block_side, cut_along_chunks, cut_series, mosaic, windows
+from .core.blocks import Grid, block_side, cut_along_chunks, cut_series, mosaic, windows
 from .core.image import (
     Array,
     ChannelAxis,
@@ -25,9 +25,9 @@ from .core.image import (
     add_change,
     find_channel_axis,
     find_time_axis,
+    library_of,
     open_image,
 )
-from .core.lazy import library_of
 from .core.options import make_rng
 from .core.signatures import described_like
 from .gsfw.denoise import series_blocks
@@ -233,9 +233,8 @@ def denoise_lazily(function: Callable[..., Any], image: Any, options: dict[str, 
     """Denoise a dask array, or a DataArray of one, in blocks: what ``core.lazy.dask_aware`` calls."""
     axis = options.get("channel_axis", "auto")
     time = options.get("time_axis")
-    options["channel_axis"] = find_channel_axis(
-        image, image.shape, axis, time
-    )  # by its dims, if named
+    # By its dims, if they are named.
+    options["channel_axis"] = find_channel_axis(image, image.shape, axis, time)
     pixels = image if library_of(image) == "dask" else image.data
     denoised = denoise_blocks(pixels, method_of(function).name, **options)
     return denoised if pixels is image else image.copy(data=denoised)
@@ -291,9 +290,10 @@ def _graph(array: Any, mask: Any, grid: Grid, task: BlockTask, spatial: list[int
         chunks = tuple(parts[i] for i in spatial)
         outer_mask = _with_halo(da, whole_mask.rechunk(chunks), [grid.halo[i] for i in spatial])
     boxes = windows(array.shape, spatial)
-    stats = delayed(_survey, pure=True)(
-        task, *_windows_of(array, whole_mask, boxes, spatial), spatial
-    )
+    masks = None
+    if whole_mask is not None:
+        masks = [whole_mask[tuple(box[i] for i in spatial)] for box in boxes]
+    stats = delayed(_survey, pure=True)(task, [array[box] for box in boxes], masks, spatial)
     name = "denoised-" + tokenize(array.name, grid, stats.key, task.seed, outer_mask)
     tasks: dict[Any, Any] = {}
     for index in grid.indices:
@@ -338,13 +338,8 @@ def _series_graph(
             tasks["groups-" + name] = (task.find_groups, pixels, own)
         tasks["outer-" + name, number] = (task.apply, pixels, own, number, "groups-" + name)
         before = ("outer-" + name, number - 1) if number else None
-        tasks[name, number, 0, 0, 0] = (
-            _joined,
-            ("outer-" + name, number),
-            before,
-            number,
-            parts[number],
-        )
+        here = ("outer-" + name, number)
+        tasks[name, number, 0, 0, 0] = (_joined, here, before, number, parts[number])
     graph = HighLevelGraph.from_collections(name, tasks, dependencies=depends)
     meta = np.empty((0,) * 4, array.dtype)
     made = da.moveaxis(da.Array(graph, name, whole, meta=meta), 0, time)
@@ -366,14 +361,6 @@ def _joined(found: list[Change], before: list[Change] | None, number: int, size:
 def _with_halo(da: Any, array: Any, halo: Sequence[int]) -> Any:
     """Return an array whose chunks are the outer blocks."""
     return da.overlap.overlap(array, depth=dict(enumerate(halo)), boundary="none")
-
-
-def _windows_of(
-    array: Any, mask: Any, boxes: Sequence[Box], spatial: Sequence[int]
-) -> tuple[list[Any], list[Any] | None]:
-    """Return the windows of an array and those of its mask."""
-    looked = [array[box] for box in boxes]
-    return looked, None if mask is None else [mask[tuple(b[i] for i in spatial)] for b in boxes]
 
 
 def _survey(

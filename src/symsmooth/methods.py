@@ -32,16 +32,8 @@ QUALITIES: Mapping[str, str] = MappingProxyType(
     }
 )
 
-_SHARED = {
-    "image",
-    "sigma",
-    "channel_axis",
-    "time_axis",
-    "mask",
-    "rng",
-    "workers",
-    "progress",
-}  # by all
+# Parameters that all methods share.
+_SHARED = {"image", "sigma", "channel_axis", "time_axis", "mask", "rng", "workers", "progress"}
 _WORDS = {int: "a whole number", float: "a number", str: "a word", bool: "true or false"}
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
@@ -178,7 +170,7 @@ class Method:
         """Names of all its parameters."""
         return frozenset(inspect.signature(self.function).parameters)
 
-    @property
+    @cached_property
     def takes_noise(self) -> bool:
         """Whether it knows of other noise than white noise of one level."""
         return "noise" in self.accepts

@@ -19,8 +19,8 @@ import tifffile
 
 import symsmooth
 from symsmooth.app import large
-from symsmooth.app.errors import UsageError
 from symsmooth.app.job import DenoiseJob
+from symsmooth.app.messages import UsageError
 from symsmooth.core import blocks
 from symsmooth.io import read_image
 from symsmooth.io.formats import open_file

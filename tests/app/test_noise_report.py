@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 import symsmooth
 from symsmooth import cli
-from symsmooth.app import job, noise_report
-from symsmooth.app.errors import UsageError
+from symsmooth.app import job, messages
+from symsmooth.app.messages import UsageError
 from symsmooth.io import read_image, write_image
 from symsmooth.noise import Correlated, Heteroscedastic, PoissonGaussian, White
 from symsmooth.noise.resolve import NAMES
@@ -146,7 +146,7 @@ def test_a_given_level_is_told_as_given(run: Run) -> None:
 )  # fmt: skip
 def test_every_model_has_words_and_fields_for_json(model: Any, words: str, fields: Any) -> None:
     pixels = np.full((5, 5), 100.0 + 2 / 3)
-    found = noise_report.describe(model, pixels, 255.0, given=False, assumed=False)
+    found = messages.describe(model, pixels, 255.0, given=False, assumed=False)
     assert words in found.words
     assert json.loads(json.dumps(found.fields)).items() >= fields.items()
 
@@ -171,7 +171,7 @@ def test_compare_runs_denoise_as_denoise_does(run: Run, calls: Any, name: str) -
     assert other["sigma"] == pytest.approx(symsmooth.estimate_sigma(pixels, channel_axis=axis))
     text = Path("r.html").read_text("utf-8")
     assert words in text
-    level = noise_report.describe(ours["noise"], pixels, 1.0, given=False, assumed=False).brief
+    level = messages.describe(ours["noise"], pixels, 1.0, given=False, assumed=False).brief
     assert level in text
     assert f"white, {other['sigma']:.4g}" in text
 
@@ -303,8 +303,8 @@ def test_what_was_removed_is_compared_with_the_noise_and_not_with_the_stars(remo
     """Noise of 2 under stars of 100000 was all removed, and called almost nothing."""
     sky = np.random.default_rng(0).normal(300.0, 2.0, (64, 64))
     sky[20, 20] = 1e5
-    found = noise_report.describe(White(2.0), sky, 1e5, given=False, assumed=False)
-    warned = noise_report.find_warnings(found, sky, 1e5, removed, None)
+    found = messages.describe(White(2.0), sky, 1e5, given=False, assumed=False)
+    warned = messages.find_warnings(found, sky, 1e5, removed, None)
     assert [warning.code for warning in warned] == said
 
 
@@ -401,9 +401,9 @@ def test_grey_that_was_saved_as_rgb_is_said(run: Run) -> None:
 
 
 def test_the_list_is_what_methods_know() -> None:
-    assert tuple(kind.name for kind in noise_report.NOISE_KINDS) == NAMES
-    assert len({kind.word for kind in noise_report.NOISE_KINDS}) == len(NAMES)
-    assert all(kind.about.endswith(".") for kind in noise_report.NOISE_KINDS)
+    assert tuple(kind.name for kind in messages.NOISE_KINDS) == NAMES
+    assert len({kind.word for kind in messages.NOISE_KINDS}) == len(NAMES)
+    assert all(kind.about.endswith(".") for kind in messages.NOISE_KINDS)
 
 
 def test_the_page_offers_all_of_it_a_box_and_a_file() -> None:

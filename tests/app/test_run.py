@@ -21,8 +21,7 @@ import symsmooth
 from symsmooth import cli
 from symsmooth.app import large
 from symsmooth.app.compare import CompareJob, Page
-from symsmooth.app.job import DenoiseJob
-from symsmooth.app.jobs import Outcome
+from symsmooth.app.job import DenoiseJob, Outcome
 from symsmooth.app.run import BatchJob, FileJob, run
 from symsmooth.app.series import SeriesJob
 from symsmooth.cli.arguments import parse_methods
@@ -326,8 +325,8 @@ def test_a_small_picture_goes_through_few_doors() -> None:
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     found = re.search(r"of (\d+) modules\nof the shell: (\d+)", done.stdout)
     assert found
-    assert int(found[1]) <= 56, done.stdout
-    assert int(found[2]) <= 113, done.stdout
+    assert int(found[1]) <= 42, done.stdout
+    assert int(found[2]) <= 90, done.stdout
 
 
 # --- small files and large ones -----------------------------------------------------------------

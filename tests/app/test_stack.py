@@ -18,7 +18,7 @@ from symsmooth.app.compare import CompareJob, MethodChoice, compare
 from symsmooth.app.job import DenoiseJob
 from symsmooth.app.stack import NONE, Pieces, denoise_stack, find_noise, own_channels
 from symsmooth.io import ImageFile, read_image, write_image
-from symsmooth.io.stacks import cut
+from symsmooth.io.images import cut
 from symsmooth.methods import METHODS
 from symsmooth.noise import White
 

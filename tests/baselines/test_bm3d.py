@@ -10,9 +10,8 @@ import pywt
 
 from symsmooth import denoise_bm3d
 from symsmooth.baselines import groups
-from symsmooth.baselines.bm3d import choose_steps, hard_threshold, wiener
+from symsmooth.baselines.bm3d import bior15, choose_steps, dct, hard_threshold, kaiser, wiener
 from symsmooth.baselines.groups import Search
-from symsmooth.baselines.transforms import bior15, dct, kaiser
 from symsmooth.core.metrics import psnr
 from symsmooth.core.parallel import Pool
 from symsmooth.noise import add_noise

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from symsmooth import denoise_epll
-from symsmooth.baselines.epll import learn, most_likely_patches, solve
-from symsmooth.baselines.natural import load_prior, natural_prior
+from symsmooth.baselines.epll import learn, load_prior, most_likely_patches, natural_prior, solve
 from symsmooth.baselines.patch_gmm import NoisyPrior, PatchPrior, em_step, from_moments
 from symsmooth.core.metrics import psnr
 from symsmooth.core.parallel import Pool

@@ -7,7 +7,7 @@ import pytest
 
 from symsmooth import denoise_glide
 from symsmooth.baselines import glide
-from symsmooth.baselines.nystrom import Spectrum, balance_factor, decompose, nystrom
+from symsmooth.baselines.glide import Spectrum, balance_factor, decompose, nystrom
 from symsmooth.core.metrics import psnr
 from symsmooth.core.patches import whiten
 from symsmooth.filters.filters import denoise_nlm

@@ -9,16 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symsmooth import _native
-from symsmooth.baselines.natural import load_prior, natural_prior, save_prior
-from symsmooth.baselines.overlap import (
+from symsmooth.baselines.epll import load_prior, natural_prior, save_prior
+from symsmooth.baselines.patch_gmm import (
+    NoisyPrior,
+    PatchPrior,
     coverage,
+    em_step,
     filter_patches,
+    first_prior,
+    from_moments,
     mirror,
     put_patches,
     take_patches,
     unmirror,
 )
-from symsmooth.baselines.patch_gmm import NoisyPrior, PatchPrior, em_step, first_prior, from_moments
 from symsmooth.core.parallel import Pool
 
 from .. import oracles
@@ -187,7 +191,7 @@ def test_patches_and_their_adjoint(height, width, side) -> None:
 def test_strips_equal_the_whole(monkeypatch) -> None:
     plane = np.random.default_rng(0).standard_normal((50, 40)).astype(np.float32)
     whole = put_patches(take_patches(plane, 8) ** 2, plane.shape, 8)
-    monkeypatch.setattr("symsmooth.baselines.overlap._PATCHES", 100)
+    monkeypatch.setattr("symsmooth.baselines.patch_gmm._PATCHES", 100)
     with Pool(2) as pool:
         strips = filter_patches(plane, 8, np.square, pool, "test")
     assert np.allclose(strips, whole, rtol=1e-5, atol=1e-4)

@@ -13,7 +13,7 @@ import tifffile
 from PIL import Image
 
 from symsmooth.app.blend import BlendJob
-from symsmooth.app.errors import UsageError
+from symsmooth.app.messages import UsageError
 from symsmooth.cli import main
 from symsmooth.io import read_image, read_images, write_image
 

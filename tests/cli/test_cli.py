@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import symsmooth
 from symsmooth import cli
 from symsmooth.app import demo
-from symsmooth.app.errors import UsageError
+from symsmooth.app.messages import UsageError
 from symsmooth.cli.arguments import parse_options
 from symsmooth.core.metrics import psnr
 from symsmooth.io import read_image, write_image
@@ -372,7 +372,7 @@ def test_main_turns_the_unexpected_into_one_line(
     def fail(**_: object) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(cli.commands, "app", fail)
+    monkeypatch.setattr(cli.console, "app", fail)
     with pytest.raises(SystemExit, match="1"):
         cli.main()
     assert capsys.readouterr().err == "symsmooth: error: RuntimeError: broken\n"
@@ -591,7 +591,7 @@ def test_what_nohup_ignores_stays_ignored(tmp_path: Path, barrier: Barrier) -> N
 @needs_pipes
 def test_only_the_first_signal_counts() -> None:
     """Another one, while things are put away, does not disturb that; afterwards all is as before."""
-    from symsmooth.app.errors import EndedBySignal, ending_on_signals
+    from symsmooth.core.parallel import EndedBySignal, ending_on_signals
 
     was = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
     put_away = []

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from symsmooth import cli
 from symsmooth.app import large
-from symsmooth.app.errors import UsageError
+from symsmooth.app.messages import UsageError
 from symsmooth.cli.arguments import parse_methods
 from symsmooth.io import write_image
 from symsmooth.io.images import rounded

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import typer
 
-from symsmooth.cli import app, commands
-from symsmooth.cli.commands import KNOWN, OWN, find_plugins
+from symsmooth.cli import app, console
+from symsmooth.cli.console import KNOWN, OWN, find_plugins
 
 CODE = "from symsmooth.cli import main; main()"
 
@@ -24,7 +24,7 @@ def install(folder: Path, package: str, command: str, source: str) -> None:
     (folder / f"{module}.py").write_text(source)
     metadata = folder / f"{module}-1.0.dist-info"
     metadata.mkdir()
-    text = f"[console_scripts]\nx = {module}:x\n\n[{commands.GROUP}]\n{command} = {module}:run\n"
+    text = f"[console_scripts]\nx = {module}:x\n\n[{console.GROUP}]\n{command} = {module}:run\n"
     (metadata / "entry_points.txt").write_text(text)
 
 
@@ -41,7 +41,7 @@ def run(folder: Path, *words: str, code: str = CODE) -> subprocess.CompletedProc
 @pytest.fixture
 def no_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if nothing but symsmooth were installed."""
-    monkeypatch.setattr("symsmooth.cli.commands.find_plugins", dict)
+    monkeypatch.setattr("symsmooth.cli.console.find_plugins", dict)
 
 
 def main(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
@@ -136,7 +136,7 @@ def test_our_packages_bring_what_is_known_of_them() -> None:
 def test_entry_points_are_those_of_the_standard_library() -> None:
     from importlib.metadata import entry_points
 
-    standard = {each.name: each.value for each in entry_points(group=commands.GROUP)}
+    standard = {each.name: each.value for each in entry_points(group=console.GROUP)}
     assert {name: each.place for name, each in find_plugins().items()} == standard
 
 

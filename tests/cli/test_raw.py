@@ -15,7 +15,7 @@ from skimage import data
 from typer.testing import CliRunner
 
 from symsmooth import cli
-from symsmooth.app.batch import plan_outputs
+from symsmooth.app.job import plan_outputs
 from symsmooth.core.metrics import psnr
 from symsmooth.io import read_images
 from symsmooth_repro.sensor import Sensor

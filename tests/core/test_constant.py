@@ -7,7 +7,7 @@ import pytest
 from skimage import data
 
 import symsmooth
-from symsmooth.core.constant import constant_regions
+from symsmooth.core.channels import constant_regions
 from symsmooth.core.metrics import psnr
 
 SCENE = data.camera()[60:316, 100:356].astype(np.float64)

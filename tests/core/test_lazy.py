@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import symsmooth
-from symsmooth.core.lazy import holds_dask
+from symsmooth.core.image import holds_dask
 
 da = pytest.importorskip("dask.array")
 

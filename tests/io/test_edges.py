@@ -17,7 +17,6 @@ from symsmooth.io import (
     FileError,
     ImageFile,
     formats,
-    limits,
     pillow,
     read_image,
     read_images,
@@ -30,9 +29,8 @@ from symsmooth.io import (
 from symsmooth.io import base as io_base
 from symsmooth.io.base import commit, naming_errors
 from symsmooth.io.formats import ending_of, format_of, module_of
-from symsmooth.io.images import native
+from symsmooth.io.images import cut, native
 from symsmooth.io.regions import create_target, open_source
-from symsmooth.io.stacks import cut
 from symsmooth.io.workplace import Workplace
 
 rng = np.random.default_rng(0)
@@ -161,13 +159,13 @@ def test_pixels_beyond_memory_are_one_line(tmp_path: Path, monkeypatch: pytest.M
 def test_what_does_not_fit_into_memory_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "memory", lambda: 2**20)
+    monkeypatch.setattr(io_base, "memory", lambda: 2**20)
     path = tmp_path / "a.npy"
     np.save(path, np.ones((400, 400)))
     with pytest.raises(FileError, match="GB of pixels, more than memory; cut it"):
         read_images(path)
     with pytest.raises(FileError, match="is stored in pieces of 2147483648 bytes"):
-        limits.check_declared_size(2**31, 2**31, piece=2**31, whole=False)
+        io_base.check_declared_size(2**31, 2**31, piece=2**31, whole=False)
 
 
 # --- locks ------------------------------------------------------------------------------------

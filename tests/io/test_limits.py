@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from symsmooth import cli
 from symsmooth.io import FileError, read_image, read_images, write_image
 from symsmooth.io import base as _base
-from symsmooth.io.limits import check_next_part, check_scans, name_inside, survey
+from symsmooth.io.base import check_next_part, check_scans, name_inside, survey
 from symsmooth.io.regions import create_target, open_source
 
 from .test_hostile import big_chunks, fits_of, tiff_of, zarr_json

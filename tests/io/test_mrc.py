@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from symsmooth.io import FileError, ImageFile, read_image, write_image
-from symsmooth.io.stacks import cut
+from symsmooth.io.images import cut
 
 mrcfile = pytest.importorskip("mrcfile")
 

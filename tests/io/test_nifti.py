@@ -11,7 +11,7 @@ import pytest
 
 from symsmooth.io import FileError, ImageFile, limit_decoded_size, read_image, write_image
 from symsmooth.io.formats import format_of
-from symsmooth.io.stacks import cut
+from symsmooth.io.images import cut
 
 nib = pytest.importorskip("nibabel")
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from symsmooth import cli
 from symsmooth.io import FileError, ImageFile, read_image
-from symsmooth.io.stacks import cut
+from symsmooth.io.images import cut
 
 from ..fakes import use_methods
 from .test_roundtrip import make_ome_zarr, means

@@ -21,7 +21,7 @@ from napari_symsmooth.run import (
     run,
 )
 from napari_symsmooth.strengths import Blendable
-from symsmooth.app.noise_report import NOISE_KINDS, describe, find_warnings
+from symsmooth.app.messages import NOISE_KINDS, describe, find_warnings
 from symsmooth.core.blend import blend
 from symsmooth.noise import White, estimate_noise
 

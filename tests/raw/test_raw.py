@@ -107,7 +107,7 @@ def test_two_opinions_are_better_than_one(scene: np.ndarray) -> None:
     tile = parse_pattern("RGGB")
     stabilised = stabilise(noisy.astype(np.float32) - sensor.black, tile, sensor.noise.photons)
     rng = np.random.default_rng(0)
-    alone = denoise_by_phase(stabilised, 1.0, "balanced", rng, Pool(1))
+    alone = denoise_by_phase(stabilised, 1.0, rng, Pool(1))
     phases = undo_stabilise(alone, tile, sensor.noise.photons) + sensor.black
     both = denoised(sensor, noisy, noise=sensor.noise, quality="balanced")
     fast = denoised(sensor, noisy, noise=sensor.noise)

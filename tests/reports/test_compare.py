@@ -13,12 +13,12 @@ import scipy.ndimage
 from typer.testing import CliRunner
 
 from symsmooth import cli
-from symsmooth.app.errors import UsageError
+from symsmooth.app.messages import UsageError
 from symsmooth.cli.arguments import parse_methods
 from symsmooth.core.metrics import psnr
 from symsmooth.io import write_image
 from symsmooth.reports.compare import Comparison, Result, compare_page, radial_spectrum
-from symsmooth.reports.display import Range, busiest, display_range, encode, reduce, reduction
+from symsmooth.reports.pictures import Range, busiest, display_range, encode, reduce, reduction
 
 from ..conftest import audit
 

@@ -8,15 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from symsmooth.reports import (
-    Panel,
-    Section,
-    element,
-    page,
-    prose,
-    strip,
-    webp_uri,
-)
+from symsmooth.reports.page import Section, element, page, prose
+from symsmooth.reports.pictures import Panel, strip, webp_uri
 from symsmooth_repro.plots import Plot, Series
 from symsmooth_repro.tables import Compared, Table
 

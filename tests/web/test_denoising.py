@@ -12,7 +12,7 @@ import tifffile
 from typer.testing import CliRunner
 
 from symsmooth import cli
-from symsmooth.app import jobs
+from symsmooth.app import job
 from symsmooth.io import formats, read_image, write_image
 from symsmooth.web import bridge, tasks
 from symsmooth.web.sessions import VIEW
@@ -99,7 +99,7 @@ def test_a_run_reads_its_file_once(
     info = tasks.inspect_file(path, tmp_path, LIMIT, reporter())["info"]
     (tmp_path / "run").mkdir()
     real = formats.read_opened
-    for module in (formats, jobs):
+    for module in (formats, job):
         monkeypatch.setattr(module, "read_opened", lambda f: read.append(f.path.name) or real(f))
     view = {"view": tmp_path / VIEW, "frames": []}
     place = {"at": (), "visible": (0, 0, 90, 90), "info": info, **view}

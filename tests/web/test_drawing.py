@@ -94,9 +94,9 @@ def test_views_there_are_not_are_refused(
 
 
 def test_large_pictures_are_drawn_in_small() -> None:
-    assert pictures.reduction(2048, 2048) == 1
-    assert pictures.reduction(2049, 2048) == 2
-    assert pictures.reduction(20_000, 10_000) == 7
+    assert pictures.reduction(2048, 2048, pictures.MAX_SHOWN) == 1
+    assert pictures.reduction(2049, 2048, pictures.MAX_SHOWN) == 2
+    assert pictures.reduction(20_000, 10_000, pictures.MAX_SHOWN) == 7
 
 
 def test_numbers_are_those_that_json_knows() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from symsmooth.app.job_warnings import JobWarning
+from symsmooth.app.messages import JobWarning
 from symsmooth.core.user_warnings import UnitsWarning
 from symsmooth.io import write_image
 from symsmooth.web import tasks

@@ -11,8 +11,8 @@ from .. import __version__
 from ..core.blend import blend
 from ..io import ImageFile
 from ..io.formats import check_writable, copy_file, format_of, write_checked
-from .errors import UsageError
-from .jobs import open_file
+from .job import open_file
+from .messages import UsageError
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def blend_files(job: BlendJob) -> None:
     Where one of them is the result already and has the format that is asked for, it is copied byte for
     byte: a JPEG that is written again would not be the same.
     """
-    noisy, denoised = (_read(path) for path in (job.noisy, job.denoised))
+    noisy, denoised = (open_file(path, "auto") for path in (job.noisy, job.denoised))
     _check_alike(job, noisy, denoised)
     check_writable(job.target, noisy)
     chosen = denoised if job.untouched == job.denoised else noisy
@@ -66,10 +66,6 @@ def blend_files(job: BlendJob) -> None:
         for a, b in zip(noisy, denoised, strict=True)
     ]
     write_checked(job.target, blended, f"symsmooth {__version__}: blend, {job.words}")
-
-
-def _read(path: Path) -> list[ImageFile]:
-    return open_file(path, "auto")
 
 
 def _check_alike(job: BlendJob, noisy: Sequence[ImageFile], denoised: Sequence[ImageFile]) -> None:

@@ -14,16 +14,13 @@ import numpy as np
 from .. import __version__
 from ..core.parallel import Progress, part_of
 from ..io import FileError, ImageFile, atomic_write
-from ..io.stacks import Stack, cut
+from ..io.images import Stack, cut
 from ..methods import Method
 from ..noise import Noise, NoiseEstimator, resolve
 from ..noise.level import units_hint
-from .errors import UsageError
-from .job import ChannelAxis, DenoiseJob
-from .job_warnings import JobWarning
-from .jobs import no_progress, open_file
-from .noise_report import describe as describe_model
-from .noise_report import value_range
+from .job import ChannelAxis, DenoiseJob, no_progress, open_file
+from .messages import JobWarning, UsageError, value_range
+from .messages import describe as describe_model
 from .stack import apply, describe_noise, frames_around, frames_looked_at, noise_of_frames
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import json
 import os
 import pickle
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,16 +26,20 @@ from ..core.parallel import Progress, part_of
 from ..dask import BlockTask, GlobalStats
 from ..io import FileError, ImageFile, check_writable, format_of
 from ..io.base import OpenFile
-from ..io.images import rounded, working_dtype
+from ..io.images import Stack, cut, rounded, working_dtype
 from ..io.regions import Source, Target, create_target, source_of, target_chunks
-from ..io.stacks import Stack, cut
 from ..noise.saved import to_json
-from .errors import UsageError
-from .job import BoxOptions, DenoiseJob
-from .job_warnings import JobWarning
-from .jobs import Outcome, dtype_warnings, no_progress, rounding_warning
-from .noise_report import NoiseDescription, find_warnings, value_range
-from .stack import Denoised, describe_noise
+from .job import (
+    BoxOptions,
+    Denoised,
+    DenoiseJob,
+    Outcome,
+    dtype_warnings,
+    no_progress,
+    rounding_warning,
+)
+from .messages import JobWarning, NoiseDescription, UsageError, find_warnings, value_range
+from .stack import describe_noise
 
 _LARGE = 2**28  # bytes of pixels from which an image is taken box by box
 # Fractions at which things begin, for the progress callback: boxes, and what is left after them.
@@ -201,19 +205,16 @@ def _plan(
     task = BlockTask(job.method, options, stack.channel_axis, job.seed, job.sigma)
     colours = slice(None, -1) if source.has_alpha else slice(None)
     stats = _survey(source, task, spatial, plain, colours)
+    known = dict(job.options)
+    if job.has_model:  # all of its numbers, which its repr leaves out
+        known["noise"] = to_json(known["noise"])  # type: ignore[arg-type]
     key = {
         "version": __version__, "method": job.method.name,
-        "options": repr(sorted(_as_text(job.options).items())),
+        "options": repr(sorted(known.items())),
         "sigma": job.sigma, "noise": str(stats.noise), "seed": job.seed, "input": _state(source.path),
         "grid": [grid.edges, grid.halo], "axes": [plain, joint],
     }  # fmt: skip
     return BoxPlan(source, task, stats, grid, plain, colours, like.pixels.dtype, json.dumps(key))
-
-
-def _as_text(options: Mapping[str, object]) -> dict[str, object]:
-    """Return options with a model of noise as its text: all of its numbers, which its repr leaves out."""
-    noise: Any = options.get("noise", "auto")
-    return {**options} if isinstance(noise, str) else {**options, "noise": to_json(noise)}
 
 
 def _state(path: Path) -> list[object]:

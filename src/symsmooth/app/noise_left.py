@@ -11,7 +11,7 @@ from ..core.image import Picture, open_image
 from ..core.multiscale import halve
 from ..noise import Noise, resolve
 from ..noise.check import Check, check_result
-from .job_warnings import JobWarning
+from .messages import JobWarning
 
 Denoise = Callable[[Any, Noise, float], Any]  # of pixels, their noise, and a strength
 

@@ -11,18 +11,15 @@ import numpy as np
 
 from ..io import FileError, ImageFile
 from ..io.formats import open_file
+from ..io.images import Third, cut
 from ..io.noise_files import check_noise_target
-from ..io.stacks import Third, cut
 from ..methods import DEFAULT, find_method
 from ..noise import Noise, NoiseEstimator, NoiseModel, calibrate_noise, resolve
-from .errors import UsageError
-from .frames import FrameRun
-from .job import ChannelAxis, DenoiseJob
-from .jobs import middle_slice, read_file
-from .noise_report import NoiseDescription, describe, value_range
+from .job import ChannelAxis, DenoiseJob, read_file
+from .messages import NoiseDescription, UsageError, describe, value_range
 from .raw import describe_raw_noise, is_raw, law_of_pixels, raw_noise
 from .series import look_at_series
-from .stack import noise_estimator
+from .stack import Pieces
 from .video import look_at_video
 
 MAX_PICTURES = 8  # from which one model is found together
@@ -45,9 +42,8 @@ class Look:
     image: ImageFile
     noise: Noise | None = None
     words: NoiseDescription | None = None
-    estimator: NoiseEstimator | None = (
-        None  # of a picture or stack: others may be looked at with it
-    )
+    # Of a picture or stack: others may be looked at with it.
+    estimator: NoiseEstimator | None = None
     third: Third = "auto"
 
     @property
@@ -62,27 +58,24 @@ def look_at(source: Path, axis: ChannelAxis, frames: Sequence[Path] = ()) -> lis
     """Find the noise of each image of a file, as `denoise` sees it; ``frames`` are those of a series."""
     how = DenoiseJob(find_method(DEFAULT), {}, None, axis, None, 0, "time")
     if frames:
-        return [_of_frames(*look_at_series(frames, how))]
+        image, run = look_at_series(frames, how)
+        return [Look(image, run.noise, run.words, third="time")]
     with open_file(source) as file:
         if file.format == "VIDEO":
-            return [_of_frames(*look_at_video(file, how))]
+            image, run = look_at_video(file, how)
+            return [Look(image, run.noise, run.words, third="time")]
         if is_raw(file):
             image, model = raw_noise(file)
             return [Look(image, law_of_pixels(model, image), describe_raw_noise(model, image))]
         return [_look(image) for image in read_file(file, axis)]
 
 
-def _of_frames(image: ImageFile, run: FrameRun) -> Look:
-    return Look(image, run.noise, run.words, third="time")
-
-
 def _look(image: ImageFile) -> Look:
-
     if image.is_bilevel:
         return Look(image)
-    stack = cut(image)
-    estimator = noise_estimator(image, stack)
-    noise, pixels = resolve(estimator), middle_slice(image, stack)
+    pieces = Pieces(image, cut(image))
+    estimator = pieces.estimator()
+    noise, pixels = resolve(estimator), pieces.load(pieces.middle)
     words = describe(noise, pixels, value_range(image.pixels), given=False, assumed=False)
     return Look(image, noise, words, estimator)
 
@@ -143,7 +136,10 @@ def calibrate_files(
     """Measure the noise of a camera on files: each picture, and each slice of a stack, is a frame."""
     frames, dark_frames = (_frames(each, channel_axis) for each in (sources, darks))
     model = calibrate_noise(frames, dark_frames, channel_axis=-1)
-    pixels, span = _range_of(model)
+    about = model.pixels
+    assert about is not None
+    pixels, dtype = np.linspace(about.low, about.high, 101), np.dtype(about.dtype)
+    span = value_range(pixels.astype(dtype) if dtype.kind in "ui" else pixels)
     return model, describe(model, pixels, span, given=False, assumed=False)
 
 
@@ -166,12 +162,3 @@ def _frames(sources: Sequence[Path], channel_axis: ChannelAxis) -> Iterator[Any]
             for index in stack.pieces:
                 frame, axis = image.pixels[index], stack.channel_axis
                 yield frame[..., np.newaxis] if axis is None else np.moveaxis(frame, axis, -1)
-
-
-def _range_of(model: NoiseModel) -> tuple[Any, float]:
-    """Return pixels at which a model is described, and how far apart pixels can be."""
-    about = model.pixels
-    assert about is not None
-    pixels = np.linspace(about.low, about.high, 101)
-    kind = np.dtype(about.dtype)
-    return pixels, value_range(pixels.astype(kind) if kind.kind in "ui" else pixels)

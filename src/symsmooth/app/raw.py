@@ -11,20 +11,18 @@ import numpy as np
 
 from .. import __version__
 from ..core.parallel import Progress, part_of
+from ..gsfw.denoise import fit_denoise
 from ..io import FileError, ImageFile
 from ..io.base import OpenFile
 from ..io.formats import FORMATS, check_writable, format_of, module_of, read_opened, write_checked
-from ..io.images import RawInfo
-from ..io.stacks import cut
+from ..io.images import RawInfo, cut
 from ..methods import DEFAULT
-from ..noise import Noise, NoiseModel, PoissonGaussian
+from ..noise import Noise, NoiseModel, PoissonGaussian, estimate_noise
 from ..noise.levels import Photons
 from ..noise.resolve import pixel_range
-from .errors import UsageError
-from .job import DenoiseJob
-from .jobs import Outcome
-from .noise_report import NoiseDescription, describe
-from .stack import Denoised
+from ..raw.denoise import estimate_raw_noise, fit_denoise_raw
+from .job import Denoised, DenoiseJob, Outcome
+from .messages import NoiseDescription, UsageError, describe
 
 _WRITING = 0.95  # where that begins, for the progress callback
 _OPTIONS = ("quality", "strength", "grain")  # of denoise that make sense here
@@ -80,11 +78,7 @@ def find_raw_noise(image: ImageFile) -> Noise:
     info = _info(image)
     pixels = image.pixels[info.area]
     if info.pattern is None:
-        from ..noise import estimate_noise
-
         return estimate_noise(pixels, channel_axis=-1)
-    from ..raw.denoise import estimate_raw_noise
-
     return estimate_raw_noise(pixels, info.pattern, info.black, info.white)
 
 
@@ -103,8 +97,6 @@ def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> De
     learned: dict[str, object] = {}
     model: Noise
     if info.pattern is None:
-        from ..gsfw.denoise import fit_denoise
-
         if job.has_model:
             options["noise"] = job.options["noise"]
         linear = fit_denoise(pixels, channel_axis=-1, tone="linear", **options)
@@ -112,8 +104,6 @@ def _denoise(image: ImageFile, job: DenoiseJob, progress: Progress | None) -> De
         clipped = pixels >= info.white
         result[clipped] = pixels[clipped]
     else:
-        from ..raw.denoise import fit_denoise_raw
-
         if job.has_model:
             options["noise"] = law_of_light(job.options["noise"], info)
         found = fit_denoise_raw(pixels, info.pattern, info.black, info.white, **options)

@@ -1,30 +1,134 @@
-"""A series whose frames are files: a time lapse, a burst.  Frames help each other; each stays a file."""
+"""Frames that come one by one, longer than memory: of a video, or of a series whose frames are files.
+
+A time lapse and a burst are such a series: frames help each other, and each stays a file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..core.parallel import Progress
+from ..gsfw import denoise
 from ..io import FileError, ImageFile, check_writable
-from ..io.formats import open_file, write_checked
-from ..io.images import working_dtype
-from ..io.stacks import cut
-from .batch import expand, natural_order, plan_outputs
-from .errors import UsageError
-from .frames import FrameRun
-from .job import DenoiseJob
-from .job_warnings import JobWarning
-from .jobs import Outcome, dtype_warnings, no_progress, read_file, rounding_warning
-from .noise_report import value_range
+from ..io.formats import natural_order, open_file, write_checked
+from ..io.images import cut, working_dtype
+from .job import (
+    DenoiseJob,
+    Outcome,
+    dtype_warnings,
+    expand,
+    no_progress,
+    plan_outputs,
+    read_file,
+    rounding_warning,
+)
+from .messages import JobWarning, UsageError, value_range
 from .raw import is_raw
-from .stack import check_frame, check_series, frames_around, frames_looked_at
+from .stack import (
+    NONE,
+    StackRun,
+    apply,
+    check_frame,
+    check_series,
+    frames_around,
+    frames_looked_at,
+    noise_of_frames,
+    own_channels,
+    with_most_channels,
+)
 
 _CHECKED = 0.02  # of the time: all frames are read once before the work begins
+
+
+def as_series(job: DenoiseJob) -> bool:
+    """Whether frames of a video help each other: they do unless asked for otherwise, if the method can."""
+    if job.third == "volume":
+        raise UsageError(
+            "frames of a video are no slices of a volume; make them a series, or take them one by one",
+            "volume",
+        )
+    if job.third == "time":
+        check_series(job)
+    return job.third != "none" and job.knows_time
+
+
+class FrameRun(StackRun):
+    """Frames that come one by one: longer than memory, from a video or a folder.
+
+    The noise of all is found from frames that are ``looked_at``; in a ``series`` frames help each other,
+    and the one with the number ``middle`` is checked in the end.
+    """
+
+    def __init__(
+        self,
+        job: DenoiseJob,
+        looked_at: Sequence[Any],
+        channel_axis: int | None,
+        span: float,
+        series: bool,
+        middle: int,
+    ) -> None:
+        self._series, self._middle, self.n_done = series, middle, 0
+        alike = with_most_channels(looked_at, channel_axis)
+        sample = alike[len(alike) // 2]
+        seen = [sample] if job.noise_region is not None else alike
+        estimator = noise_of_frames(seen, channel_axis, job.channels, job.specks)
+        super().__init__(job, estimator, job.find_noise(estimator), sample, channel_axis, span)
+
+    def pairs(
+        self, frames: Iterable[Any], pixels_of: Callable[[Any], Any] = np.asarray
+    ) -> Iterator[tuple[Any, Any]]:
+        """Yield each frame as it came, and its pixels denoised; they are read as far ahead as is needed."""
+        waiting: deque[tuple[Any, Any]] = deque()
+
+        def read() -> Iterator[Any]:
+            for frame in frames:
+                waiting.append((frame, pixels_of(frame)))
+                yield waiting[-1][1]
+
+        for after in self._as_series(read()) if self._series else self._one_by_one(read()):
+            frame, before = waiting.popleft()
+            if self.n_done <= self._middle:  # the last of a series that is shorter than it says
+                self.checked = before, after
+            self.note(before, after)
+            self.n_done += 1
+            yield frame, after
+
+    def _one_by_one(self, frames: Iterable[Any]) -> Iterator[Any]:
+        for frame in frames:
+            channels = own_channels(frame, self._axis)
+            if channels == NONE:
+                yield frame
+            else:
+                noise = self.noise_of(frame, channels)
+                yield apply(self._job, frame, self._axis, noise, None).pixels
+
+    def _as_series(self, frames: Iterable[Any]) -> Iterator[Any]:
+        """Denoise runs of frames that have the same channels, each as a series, as a stack's are."""
+        job = self._job
+        options: dict[str, Any] = {
+            name: value for name, value in job.options.items() if name not in ("noise", "tone")
+        }
+        for channels, alike in groupby(frames, lambda frame: own_channels(frame, self._axis)):
+            if channels == NONE:
+                yield from alike
+                continue
+            noise: Any = self.noise if self.fits(channels) else job.options.get("noise", "auto")
+            yield from denoise.denoise_frames(
+                alike,
+                noise=noise,
+                channel_axis=self._axis,
+                rng=job.seed,
+                workers=job.workers,
+                **options,
+            )
 
 
 @dataclass(frozen=True)
@@ -71,7 +175,7 @@ def plan_series(
 ) -> list[SeriesJob]:
     """Return what is to be done to pictures that are series; an empty list if they are none.
 
-    Rules for what exists are those of :func:`batch.plan_outputs`.  Frames that exist already are not
+    Rules for what exists are those of :func:`plan_outputs`.  Frames that exist already are not
     written again, but the others need them.
     """
     every = find_series(names, Path(out), tell)

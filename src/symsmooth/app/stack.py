@@ -1,13 +1,13 @@
 """One way to denoise a stack: slice by slice, as volumes or as series, in memory or frame by frame.
 
-Where pixels come from and go to is not known here: a file that is read whole (``jobs``), a layer of a
+Where pixels come from and go to is not known here: a file that is read whole (``run``), a layer of a
 viewer, files of pictures (``series``), ``video``.  A picture is a stack of one slice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -18,16 +18,15 @@ from ..core.blocks import sample_of
 from ..core.channels import count_channels
 from ..core.image import Picture, check_image, open_image
 from ..core.parallel import Progress, part_of
+from ..gsfw.pieces import is_large
 from ..io import ImageFile
-from ..io.stacks import Stack
+from ..io.images import Stack, cut
 from ..noise import Noise, NoiseEstimator
 from ..noise.check import Check, check_result
 from ..noise.specks import without_specks
-from .errors import UsageError
-from .job import DenoiseJob
-from .job_warnings import JobWarning
+from .job import Denoised, DenoiseJob
+from .messages import JobWarning, NoiseDescription, UsageError, describe, find_warnings, value_range
 from .noise_left import warn_of_noise_left
-from .noise_report import NoiseDescription, describe, find_warnings, value_range
 
 Index = tuple[int | slice, ...]  # of a piece of a stack
 
@@ -42,13 +41,7 @@ _BLOCK = 23  # frames that are denoised as one block at most: those that one fra
 
 
 def frames_looked_at(n_frames: int) -> list[int]:
-    """Return the numbers of the frames from which the noise of a series is found, in order.
-
-    Examples
-    --------
-    >>> frames_looked_at(3), len(frames_looked_at(1000))
-    ([0, 1, 2], 12)
-    """
+    """Return the numbers of the frames from which the noise of a series is found, in order."""
     if n_frames <= _NEIGHBOURS + _OTHERS:
         return list(range(n_frames))
     first = (n_frames - _NEIGHBOURS) // 2
@@ -57,13 +50,7 @@ def frames_looked_at(n_frames: int) -> list[int]:
 
 
 def frames_around(number: int, n_frames: int) -> range:
-    """Return the frames that one frame can gain from, itself among them.
-
-    Examples
-    --------
-    >>> frames_around(2, 100), frames_around(98, 100)
-    (range(0, 23), range(77, 100))
-    """
+    """Return the frames that one frame can gain from, itself among them."""
     start = max(min(number - _BLOCK // 2, n_frames - _BLOCK), 0)
     return range(start, min(start + _BLOCK, n_frames))
 
@@ -105,13 +92,39 @@ class Pieces:
         return pieces[middle] if seen is None else seen
 
     def estimator(
-        self, job: DenoiseJob, *, whole: bool = False, opened: Picture | None = None
+        self, job: DenoiseJob | None = None, *, whole: bool = False, opened: Picture | None = None
     ) -> NoiseEstimator:
-        """Return what measures its noise, as :func:`noise_estimator` does."""
-        asked = job.channels, job.specks
-        return noise_estimator(
-            self.image, self.stack, self.n_colours, *asked, whole=whole, opened=opened
-        )
+        """Return what measures its noise: that of the middle slice, the level that of several.
+
+        Frames of a series are looked at together; of one large picture windows are, unless it is asked for
+        ``whole``.  A picture may be ``opened`` already.
+        """
+        asked: tuple[Any, Any] = ("auto", "auto") if job is None else (job.channels, job.specks)
+        stack, axis = self.stack, self.stack.channel_axis
+        if stack.time_axis is not None:
+            axis = self.channel_axis_of_frames
+            return noise_of_frames(with_most_channels(self.frames_looked_at(), axis), axis, *asked)
+
+        def open_others(opened: Picture) -> Iterator[Picture]:
+            step = max(len(stack) // _MAX_ESTIMATES, 1)
+            for index in stack.pieces[step // 2 :: step]:
+                piece = self.load(index)
+                if index == self.middle:
+                    yield opened
+                elif _has_pixels(piece):
+                    other = _opened(piece, axis, *asked)
+                    if other.noisy.shape[-1] == opened.noisy.shape[-1]:  # no grey one among colours
+                        yield other
+
+        def open_middle() -> Picture:
+            if opened is not None:
+                return without_specks(opened, asked[1])
+            piece = self.load(self.middle)
+            if len(stack) == 1 and not whole and _is_large(piece, axis):
+                piece = sample_of(piece, axis)
+            return _opened(piece, axis, *asked)
+
+        return NoiseEstimator(open_middle, open_others if len(stack.pieces) > 1 else None)
 
     @property
     def channel_axis_of_frames(self) -> int | None:
@@ -130,53 +143,8 @@ class Pieces:
         return frames
 
 
-def noise_estimator(
-    image: ImageFile,
-    stack: Stack,
-    n_colours: int | None = None,
-    channels: Any = "auto",
-    specks: Any = "auto",
-    *,
-    whole: bool = False,
-    opened: Picture | None = None,
-) -> NoiseEstimator:
-    """Return what measures the noise of a stack: that of the middle slice, the level that of several.
-
-    Frames of a series are looked at together; of one large picture windows are, unless it is asked for
-    ``whole``.  A picture may be ``opened`` already.
-    """
-    pieces = Pieces(image, stack, n_colours)
-    if stack.time_axis is not None:
-        axis = pieces.channel_axis_of_frames
-        alike = with_most_channels(pieces.frames_looked_at(), axis)
-        return noise_of_frames(alike, axis, channels, specks)
-
-    def open_others(opened: Picture) -> Iterator[Picture]:
-        step = max(len(stack) // _MAX_ESTIMATES, 1)
-        for index in stack.pieces[step // 2 :: step]:
-            piece = pieces.load(index)
-            if index == pieces.middle:
-                yield opened
-            elif _has_pixels(piece):
-                other = _opened(piece, stack.channel_axis, channels, specks)
-                if other.noisy.shape[-1] == opened.noisy.shape[-1]:  # no grey one among colours
-                    yield other
-
-    def open_middle() -> Picture:
-        if opened is not None:
-            return without_specks(opened, specks)
-        piece, axis = pieces.load(pieces.middle), stack.channel_axis
-        if len(stack) == 1 and not whole and _is_large(piece, axis):
-            piece = sample_of(piece, axis)
-        return _opened(piece, axis, channels, specks)
-
-    return NoiseEstimator(open_middle, open_others if len(stack.pieces) > 1 else None)
-
-
 def _is_large(pixels: Any, channel_axis: int | None) -> bool:
     """Whether a picture is denoised in pieces, and so never opened whole."""
-    from ..gsfw.pieces import is_large
-
     return is_large(check_image(pixels, channel_axis))
 
 
@@ -193,7 +161,6 @@ def noise_of_frames(
 def _opened(
     pixels: Any, channel_axis: int | None, channels: Any, specks: Any, time_axis: int | None = None
 ) -> Picture:
-
     return without_specks(open_image(pixels, channel_axis, None, channels, time_axis), specks)
 
 
@@ -236,33 +203,12 @@ def _found_noise(
     stack = pieces.stack
     ground = estimator = pieces.estimator(job, opened=opened)
     if job.noise_region is not None:
-        from ..io.stacks import cut
-
         if plane is not None or stack.third:
             flat = replace(pieces, stack=cut(pieces.image, "none"))
             middle = flat.middle if plane is None else plane
             pieces = replace(flat, stack=replace(flat.stack, pieces=[middle]))
         ground = pieces.estimator(job, whole=True)
     return job.find_noise(ground), estimator
-
-
-@dataclass(frozen=True)
-class Denoised:
-    """A denoised stack, the noise it had, what the method chose, and what is doubtful."""
-
-    pixels: Any
-    std: Any = None  # standard deviation of the result, if it was asked for
-    noise: Noise | None = None
-    words: NoiseDescription | None = None
-    learned: Mapping[str, object] = field(default_factory=dict)
-    warnings: Sequence[JobWarning] = ()
-    removed: float = 0.0  # root mean square of the change
-    check: Check | None = None
-    channels: str = ""  # what was found out about them
-
-    def warn(self, warnings: Sequence[JobWarning]) -> Denoised:
-        """Return the same with more that is doubtful."""
-        return replace(self, warnings=[*self.warnings, *warnings])
 
 
 def denoise_stack(
@@ -319,17 +265,15 @@ def denoise_stack(
         elif index == pieces.middle:
             run.checked = before, after
     is_opened = opened is not None or (count > 1 and stack.time_axis is None)
-    told = run.finish(estimator.picture if is_opened else None)
-    return replace(
-        told, pixels=result, std=std, learned=learned if count == 1 else {},
+    return run.finish(
+        estimator.picture if is_opened else None, pixels=result, std=std,
+        learned=learned if count == 1 else {},
         channels="" if noise is None else _channel_words(estimator.picture),
     )  # fmt: skip
 
 
 def _open_once(job: DenoiseJob, pixels: Any, stack: Stack) -> Picture | None:
     """Return the only picture of a stack, opened for noise, method and check; None if that cannot be."""
-    from ..gsfw.pieces import is_large
-
     if not job.method.takes_opened or stack.time_axis is not None or not _has_pixels(pixels):
         return None
     given = check_image(pixels, stack.channel_axis)
@@ -420,12 +364,16 @@ class StackRun:
         counted = self._estimator.picture.counted
         return _ALL if counted is None else str(counted.own)
 
-    def finish(self, picture: Picture | None = None) -> Denoised:
+    def finish(self, picture: Picture | None = None, **known: Any) -> Denoised:
         """Return what is told of all pieces; the one that is checked is opened if it is not yet."""
         check, warnings = self._check(picture)
-        return Denoised(
-            None, None, self.noise, self.words, warnings=warnings, removed=self.removed, check=check
-        )
+        told: dict[str, Any] = {
+            "noise": self.noise,
+            "words": self.words,
+            "warnings": warnings,
+            "check": check,
+        }
+        return Denoised(**told, removed=self.removed, **known)
 
     def _check(self, picture: Picture | None) -> tuple[Check | None, list[JobWarning]]:
         """Return what a look at one piece says, and what is doubtful."""

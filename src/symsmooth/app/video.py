@@ -13,14 +13,11 @@ from ..core.parallel import Progress
 from ..io import FileError, atomic_write
 from ..io.base import OpenFile, naming_errors, one_line
 from ..io.formats import check_writable, module_of, write_checked
-from ..io.images import Details, ImageFile
-from ..io.stacks import cut
-from .errors import UsageError
-from .frames import FrameRun, as_series
-from .job import DenoiseJob
-from .job_warnings import JobWarning
-from .jobs import Outcome, no_progress
-from .stack import Denoised, check_frame, frames_around, frames_looked_at
+from ..io.images import Details, ImageFile, cut
+from .job import Denoised, DenoiseJob, Outcome, no_progress
+from .messages import JobWarning, UsageError
+from .series import FrameRun, as_series
+from .stack import check_frame, frames_around, frames_looked_at
 
 _SURVEYED = 0.02  # of the time: all frames are decoded once before the work begins
 
@@ -133,12 +130,7 @@ def _read(file: OpenFile, video: Any, **options: Any) -> Iterator[Any]:
 
 
 def _denoise_frame(
-    file: OpenFile,
-    video: Any,
-    target: Path,
-    job: DenoiseJob,
-    series: bool,
-    report: Progress,
+    file: OpenFile, video: Any, target: Path, job: DenoiseJob, series: bool, report: Progress
 ) -> Outcome:
     """Denoise one frame, with those around it if they help, and write it as a picture."""
     assert job.frame is not None

@@ -1,4 +1,7 @@
-"""BM3D: groups of similar patches, shrunk together in a transform domain, twice."""
+"""BM3D: groups of similar patches, shrunk together in a transform domain, twice.
+
+The transforms are small: the DCT and the wavelet bior1.5, as matrices.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,11 @@ from ..core.parallel import Pool, Progress
 from ..core.signatures import described_like
 from ..noise import contrast, grey_levels, resolve_sigma
 from .groups import Search, filter_groups, from_planes, to_planes, whole_patches
-from .transforms import bior15, dct, kaiser
 
 _BETA = 2.0  # of the Kaiser window
 _FIRST_STEP = 0.25  # of the time, for the progress callback
+# Analysis low-pass filter of the biorthogonal spline wavelet 1.5; its synthesis low-pass is Haar's.
+_LOW = np.array([3, -3, -22, 22, 128, 128, 22, -22, -3, 3]) / 128.0
 
 
 @dataclass(frozen=True)
@@ -156,3 +160,49 @@ def wiener(
 def _product(window: Float, n_axes: int) -> Float:
     """Return the window of a whole patch, flat."""
     return functools.reduce(np.multiply.outer, [window] * n_axes).reshape(-1)
+
+
+@dataclass(frozen=True)
+class Basis:
+    """A transform and its inverse, (side, side); row 0 of ``forward`` is a mean."""
+
+    forward: Float
+    backward: Float
+
+
+def dct(side: int) -> Basis:
+    """Return the orthonormal DCT-II."""
+    k, x = np.indices((side, side))
+    matrix = np.sqrt(2.0 / side) * np.cos(np.pi * (x + 0.5) * k / side)
+    matrix[0] /= np.sqrt(2.0)
+    return Basis(matrix.astype(np.float32), np.ascontiguousarray(matrix.T.astype(np.float32)))
+
+
+def bior15(side: int) -> Basis:
+    """Return the full periodic wavelet transform bior1.5 of 2^k samples.
+
+    Its rows have norm one, so that white noise has the same variance in every coefficient.
+
+    References
+    ----------
+    A. Cohen, I. Daubechies, J.-C. Feauveau, "Biorthogonal bases of compactly supported wavelets",
+    Comm. Pure Appl. Math. 45 (1992), doi:10.1002/cpa.3160450502.
+    """
+    matrix: Array = np.eye(side)
+    length = side
+    while length > 1:
+        level = np.eye(side)
+        level[:length, :length] = 0.0
+        for i in range(length // 2):
+            for tap, value in enumerate(_LOW):
+                level[i, (2 * i + tap - 4) % length] += value
+            level[length // 2 + i, 2 * i : 2 * i + 2] = 1.0, -1.0
+        matrix = level @ matrix
+        length //= 2
+    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+    return Basis(matrix.astype(np.float32), np.linalg.inv(matrix).astype(np.float32))
+
+
+def kaiser(side: int, beta: float) -> Float:
+    """Return the Kaiser window (side,)."""
+    return np.kaiser(side, beta).astype(np.float32)

@@ -1,8 +1,15 @@
-"""EPLL: the picture near the noisy one whose patches are all likely under a Gaussian mixture."""
+"""EPLL: the picture near the noisy one whose patches are all likely under a Gaussian mixture.
+
+The mixture of natural patches that the package ships, ``natural.npz``, was learned by
+``benchmarks/train_prior.py``.  A covariance is kept as its eigenvectors times the roots of their
+eigenvalues, in grey levels and half precision; directions without variance are not kept.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
+from importlib import resources
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -15,9 +22,17 @@ from ..core.options import check_at_least_one, make_rng
 from ..core.parallel import Pool, Progress
 from ..core.signatures import described_like
 from ..noise import NATURAL_SPREAD, contrast, resolve_sigma
-from .natural import NATURAL_CONTRAST, NATURAL_SIDE, natural_prior
-from .overlap import coverage, filter_patches, mirror, take_patches, unmirror
-from .patch_gmm import NoisyPrior, PatchPrior, em_step, first_prior
+from .patch_gmm import (
+    NoisyPrior,
+    PatchPrior,
+    coverage,
+    em_step,
+    filter_patches,
+    first_prior,
+    mirror,
+    take_patches,
+    unmirror,
+)
 
 _BETAS = (1.0, 4.0, 8.0, 16.0, 32.0)  # times 1 / sigma^2
 _FIDELITY = 0.8  # lambda, times sigma^2, for each patch that covers a pixel
@@ -28,6 +43,9 @@ _MAX_PATCHES = 60_000  # that a mixture is learned from
 _EM_STEPS = 20
 _PILOT_TIME, _LEARNING = 0.1, 0.9  # of the time that is left, for the progress callback
 _FLOOR = 1.0 / NATURAL_SPREAD  # of learned eigenvalues' roots, in units of the picture's contrast
+NATURAL_SIDE = 8
+NATURAL_CONTRAST = 36.0 / 255.0  # standard deviation of a picture that it fits best as it is
+_GREY = 255.0
 
 
 @dask_aware
@@ -128,9 +146,8 @@ def solve(noisy: Float, observed: Float, sigma: float, prior: PatchPrior, pool: 
     side = round(prior.means.shape[1] ** 0.5)
     shape, noisy, observed = noisy.shape, mirror(noisy, side), mirror(observed, side)
     covered = coverage(noisy.shape, side)
-    fidelity = (
-        np.float32(_FIDELITY) * covered * observed
-    )  # lambda sigma^2; missing pixels have none
+    # Lambda sigma^2; missing pixels have none.
+    fidelity = np.float32(_FIDELITY) * covered * observed
     clean = noisy
     pool.expect(len(_BETAS))
     for number, beta in enumerate(_BETAS, start=1):
@@ -211,3 +228,35 @@ def _pilot(picture: Picture, sigma: float, pool: Pool) -> Float:
         mask=picture.mask,
         workers=pool.workers, progress=pool.nested(_PILOT_TIME),
     )  # fmt: skip
+
+
+def save_prior(path: Path, prior: PatchPrior) -> None:
+    """Write a zero-mean mixture to a file."""
+    rows = prior.vectors.transpose(0, 2, 1) * np.sqrt(prior.values)[..., np.newaxis]
+    kept = prior.values > 0.0
+    np.savez_compressed(
+        path,
+        weights=prior.weights.astype(np.float32),
+        ranks=kept.sum(axis=1).astype(np.uint8),
+        factors=(rows[kept] * _GREY).astype(np.float16),
+    )
+
+
+def load_prior(path: Path) -> PatchPrior:
+    """Read what :func:`save_prior` wrote."""
+    with np.load(path) as file:
+        weights, ranks, factors = (file[name] for name in ("weights", "ranks", "factors"))
+    k, d = len(weights), factors.shape[1]
+    rows = np.zeros((k, d, d))
+    rows[np.arange(d) < ranks[:, np.newaxis].astype(int)] = factors.astype(float) / _GREY
+    values = (rows**2).sum(axis=2)
+    vectors = rows / np.sqrt(np.where(values > 0.0, values, 1.0))[..., np.newaxis]
+    weights = weights.astype(float) / weights.sum(dtype=float)
+    return PatchPrior(weights, np.zeros((k, d)), values, vectors.transpose(0, 2, 1))
+
+
+@lru_cache(maxsize=1)
+def natural_prior() -> PatchPrior:
+    """Return the mixture of zero-mean 8 x 8 patches of natural pictures with values in [0, 1]."""
+    with resources.as_file(resources.files(__package__) / "natural.npz") as path:
+        return load_prior(path)

@@ -19,8 +19,16 @@ from ..core.options import check_at_least_one
 from ..core.parallel import Pool, Progress
 from ..core.signatures import described_like
 from ..noise import NATURAL_SPREAD, contrast, resolve_sigma
-from .overlap import coverage, mirror, put_patches, take_patches, unmirror
-from .patch_gmm import NoisyPrior, PatchPrior, from_moments
+from .patch_gmm import (
+    NoisyPrior,
+    PatchPrior,
+    coverage,
+    from_moments,
+    mirror,
+    put_patches,
+    take_patches,
+    unmirror,
+)
 
 _SIDE = 8  # of a patch; it and the 18 orientations are the paper's
 _ORIENTATIONS = 18

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..app.errors import UsageError
-from ..app.noise_report import NOISE_KINDS
+from ..app.messages import NOISE_KINDS, UsageError
 from ..methods import QUALITIES
-from .commands import TYPER_ERROR
+from .console import TYPER_ERROR
 
 if TYPE_CHECKING:
     from ..app.compare import MethodChoice
     from ..app.job import ChannelAxis, DenoiseJob, Region
-    from ..io.stacks import Third
+    from ..io.images import Third
     from ..methods import Method
     from ..noise import Noise
 
@@ -97,8 +96,7 @@ def complete_methods(incomplete: str) -> list[str]:
 
 
 Inputs = Annotated[
-    list[str],
-    _input("Pictures, stacks, arrays, folders of them, or videos; - is standard input."),
+    list[str], _input("Pictures, stacks, arrays, folders of them, or videos; - is standard input.")
 ]
 OneFile = Annotated[Path, _input("A picture.")]
 Out = Annotated[
@@ -125,8 +123,7 @@ NoiseFile = Annotated[
     ),
 ]
 SaveNoise = Annotated[
-    str,
-    _option("FILE.json", "Keep the noise of all files as one model, for --noise FILE.json."),
+    str, _option("FILE.json", "Keep the noise of all files as one model, for --noise FILE.json.")
 ]
 Calibrate = Annotated[
     bool,
@@ -209,8 +206,7 @@ def _of_default(metavar: str, about: str) -> Any:
 
 
 Quality = Annotated[
-    str | None,
-    _of_default("|".join(QUALITIES), "How much time to spend; default balanced."),
+    str | None, _of_default("|".join(QUALITIES), "How much time to spend; default balanced.")
 ]
 NoiseKind = Annotated[
     str | None,

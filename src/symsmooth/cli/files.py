@@ -1,4 +1,4 @@
-"""``symsmooth denoise`` and ``symsmooth noise``: files, one after the other or several at a time.
+"""``symsmooth denoise``, ``noise`` and ``blend``: files, one after the other or several at a time.
 
 ``-`` is a picture or video from standard input, or to standard output, through files nobody else sees.
 """
@@ -14,23 +14,30 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
-from ..app import batch, noise_models
-from ..app.errors import UsageError
-from ..app.job import BoxOptions, ChannelAxis, DenoiseJob
-from ..app.job_warnings import JobWarning
-from ..app.jobs import Outcome, describe_size
+from ..app import noise_models
+from ..app.blend import BlendJob, blend_files
+from ..app.job import (
+    BoxOptions,
+    ChannelAxis,
+    DenoiseJob,
+    Outcome,
+    describe_size,
+    expand,
+    plan_outputs,
+)
+from ..app.messages import JobWarning, UsageError
 from ..app.run import BatchJob, FileJob, in_order, run
 from ..app.series import SeriesJob, find_series, plan_series
 from ..io import FileError, format_of
 from ..io.formats import detect_format, ending_of, is_video_name, video_ending
+from ..io.images import cut
 from ..io.noise_files import save_noise
-from ..io.stacks import cut
 from . import arguments as given
-from .arguments import parse_channel_axis, parse_job
+from .arguments import AsJson, Overwrite, Quiet, any_number, parse_channel_axis, parse_job
 from .console import (
     echo,
     error_message,
@@ -42,6 +49,22 @@ from .console import (
 )
 
 _STREAM = "-"
+Strength = Annotated[
+    float,
+    typer.Option(
+        metavar="SHARE",
+        parser=any_number("--strength"),
+        help="Share of the noise reduction that is kept: 0 (noisy) to 1 (denoised).",
+    ),
+]
+ColourStrength = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        parser=any_number("--colour-strength"),
+        help="The same for colour; --strength is for brightness then.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -140,7 +163,7 @@ def _plan(
             )
         if series:
             return [job for job in series if job.targets]  # else all is there
-    plan = batch.plan_outputs(streams.names, streams.out, overwrite, boxes.resume)
+    plan = plan_outputs(streams.names, streams.out, overwrite, boxes.resume)
     for line in plan.skipped:
         notify(line)
     if plan.done:
@@ -244,7 +267,7 @@ def noise(
 
 def _expanded(names: list[str], printing: _Printing) -> list[Path]:
     """Return the files that names, folders and patterns stand for."""
-    found = [batch.expand(name, tell=printing.notify) for name in names]
+    found = [expand(name, tell=printing.notify) for name in names]
     return [path for each in found for path, _ in each]
 
 
@@ -397,3 +420,29 @@ def _ending(source: Path, format: str, name: str) -> str:
         raise UsageError(f"{name}: no such file") from None
     except FileError as error:
         raise UsageError(f"{'--format' if format else name}: {error}") from error
+
+
+def blend(
+    noisy: Annotated[Path, typer.Argument(metavar="NOISY", help="The picture before.")],
+    denoised: Annotated[Path, typer.Argument(metavar="DENOISED", help="The same after.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="File to write.")],
+    strength: Strength,
+    colour_strength: ColourStrength = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Blend a denoised picture with the noisy one: less strength, at once, without denoising again."""
+    with handling_errors(as_json, noisy):
+        job = BlendJob(noisy, denoised, out, strength, colour_strength)
+        if out.exists() and not overwrite:
+            is_input = any(path.exists() and out.samefile(path) for path in (noisy, denoised))
+            what = "is one of the inputs" if is_input else "exists"
+            raise UsageError(f"{out} {what}; give another -o, or --overwrite to replace it")
+        blend_files(job)
+    if as_json:
+        facts = {"input": str(noisy), "denoised": str(denoised), "output": str(out)}
+        strengths = {"strength": strength, "colour_strength": colour_strength}
+        echo(json.dumps(facts | strengths))
+    elif not quiet:
+        echo(f"{noisy}: {job.words} in {denoised} -> {out}")

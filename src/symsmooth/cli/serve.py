@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from ..app.errors import UsageError
+from ..app.messages import UsageError
 from .arguments import Workers, any_number, whole_number
 from .console import echo, handling_errors, print_error
 
@@ -38,14 +38,10 @@ MaxUpload = Annotated[
 _NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9])?", re.ASCII | re.IGNORECASE)
 
 
-def check_installed() -> None:
-    """Say what to install if it is not there."""
+def _check(names: Sequence[str]) -> None:
+    """Say what to install if it is not there; refuse what cannot be a name in an address."""
     if importlib.util.find_spec("starlette") is None or importlib.util.find_spec("uvicorn") is None:
         raise UsageError("serve needs starlette and uvicorn; pip install 'symsmooth[web]'")
-
-
-def _check_names(names: Sequence[str]) -> None:
-    """Refuse what cannot be a name in an address."""
     for name in names:
         if not _NAME.fullmatch(name):
             raise UsageError(
@@ -105,8 +101,7 @@ def serve(
 ) -> None:
     """Serve a page where pictures are dropped, denoised and compared; Ctrl-C ends it."""
     with handling_errors():
-        check_installed()
-        _check_names(names or [])
+        _check(names or [])
         try:
             run(
                 host, port, int(max_upload * 2**20), workers, not no_browser,

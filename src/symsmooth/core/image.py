@@ -17,10 +17,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .channels import Channels, Counted, Groups, count_channels, group_channels
-from .constant import constant_regions
+from .channels import Channels, Counted, Groups, constant_regions, count_channels, group_channels
 from .fill import fill_missing
-from .lazy import library_of, refuse_dask
 from .user_warnings import warn_user
 
 Array = NDArray[Any]
@@ -154,11 +152,11 @@ class Picture:
 
     def finish(self, pixels: Array) -> Array:
         """Return pixels (*spatial, all channels) as what the image was, with its axes."""
-        return self.wrap(self._in_axes(pixels))
+        return self.wrap(self.finish_plain(pixels))
 
     def finish_plain(self, pixels: Array) -> Array:
         """Return pixels (*spatial, all channels) with the axes of the image, as an array."""
-        return self._in_axes(pixels)
+        return _in_axes(pixels, self.channel_axis, self.time_axis)
 
     def change_of(self, denoised: Array) -> tuple[Array, Array]:
         """Return the pixels as they came and what is to be added to them, in their units: all channels.
@@ -192,21 +190,17 @@ class Picture:
         """Return pixels (*spatial, channels) in the image's units and axes, as float32 if that can be."""
         if self.counted is not None:
             pixels = self.counted.values(pixels)
-        return self._in_axes(pixels * self._unit(self.scale) + self._unit(self.offset))
+        return self.finish_plain(pixels * self._unit(self.scale) + self._unit(self.offset))
 
     def deviations(self, pixels: Array) -> Float:
         """Return deviations of pixels (*spatial, channels) in the image's units and axes, likewise."""
         own = pixels if self.counted is None else self.counted.sizes(pixels)
-        return self._in_axes(own * self._unit(self.scale))
+        return self.finish_plain(own * self._unit(self.scale))
 
     def _unit(self, value: float) -> Any:
         """Return a number as float32, or as float64 where float32 cannot hold such units."""
         is_wide = not 1 / _WIDE < self.scale < _WIDE or abs(self.offset) > _WIDE
         return np.float64(value) if is_wide else np.float32(value)
-
-    def _in_axes(self, pixels: Array) -> Array:
-        """Return pixels (*spatial, all channels) with the axes of the image as it came."""
-        return _in_axes(pixels, self.channel_axis, self.time_axis)
 
 
 def _in_axes(pixels: Array, channel_axis: int | None, time_axis: int | None) -> Array:
@@ -369,12 +363,28 @@ def check_image(
     return Input(pixels, missing, axis, time, wrap, whole)
 
 
+def library_of(value: object) -> str:
+    """Return the name of the library that a value's type comes from."""
+    return type(value).__module__.partition(".")[0]
+
+
+def holds_dask(image: Any) -> bool:
+    """Whether an image is a dask array, or an xarray.DataArray of one."""
+    is_xarray = library_of(image) == "xarray" and hasattr(image, "dims")
+    return library_of(image.data if is_xarray else image) == "dask"
+
+
 def unwrap(image: Any) -> tuple[Any, Callable[[Array], Any]]:
     """Return an image as something NumPy takes without a copy, and how a result becomes what it was.
 
     Libraries are known by the name of the type: none is imported here that the user has not.
     """
-    refuse_dask(image)
+    if holds_dask(image):
+        raise TypeError(
+            "image is a dask array, and all its pixels are needed at once here; pass a part of it, such as "
+            "image[:2048, :2048].compute(), or image.compute() if it fits into memory; "
+            "symsmooth.denoise and the other methods take it as it is, block by block"
+        )
     library = library_of(image)
     if library == "xarray" and hasattr(image, "dims"):
         return image.values, lambda pixels: image.copy(data=pixels)  # dims, coords, attrs, name
@@ -573,16 +583,12 @@ def _units(pixels: Array, mask: NDArray[np.bool_] | None) -> tuple[float, float]
     """Return a median and a spread, from a sample of the pixels when there are many."""
     values = pixels.reshape(-1) if mask is None else pixels[~mask].reshape(-1)
     with np.errstate(over="ignore", invalid="ignore"):
-        return _median_and_spread(values)
-
-
-def _median_and_spread(values: Array) -> tuple[float, float]:
-    sample = values[:: max(1, values.size // _SAMPLE)].astype(np.float64)
-    offset = float(np.median(sample))
-    low, high = np.quantile(sample, [0.01, 0.99])
-    scale = float(high - low)
-    if scale == 0.0:
-        scale = float(np.ptp(values.astype(np.float64)))
+        sample = values[:: max(1, values.size // _SAMPLE)].astype(np.float64)
+        offset = float(np.median(sample))
+        low, high = np.quantile(sample, [0.01, 0.99])
+        scale = float(high - low)
+        if scale == 0.0:
+            scale = float(np.ptp(values.astype(np.float64)))
     if not (np.isfinite(scale) and np.isfinite(offset)):
         raise ValueError(
             f"image spans from {values.min()} to {values.max()}, too much for floating point; "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numbers
 import os
+import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,6 +24,8 @@ Result = TypeVar("Result")
 # Large pieces of work that are done at a time, at most: each takes memory.
 _MOST_TOGETHER = 4
 _REPORT_EVERY = 0.1  # seconds, while such a piece is waited for
+
+_SIGNALS = ("SIGTERM", "SIGHUP")  # a batch system, a closed terminal; Windows has no SIGHUP
 
 Progress = Callable[[float, str], object]  # how much of all is done, 0 to 1, and what is being done
 
@@ -111,6 +114,41 @@ def stop_when(event: threading.Event, progress: Progress | None = None) -> Progr
             progress(fraction, what)
 
     return report
+
+
+class EndedBySignal(KeyboardInterrupt):
+    """What these signals raise; whoever cleans up after Ctrl-C cleans up after them."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def ending_on_signals() -> Iterator[None]:
+    """Raise :class:`EndedBySignal` in the main thread for the first such signal, and ignore others.
+
+    A signal that was ignored before, as ``nohup`` does it, stays so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    known = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
+    handled = [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.getsignal(number) for number in handled}
+
+    def end(number: int, _: object) -> None:
+        for each in handled:  # another must not disturb the cleaning up
+            signal.signal(each, signal.SIG_IGN)
+        raise EndedBySignal(number)
+
+    try:
+        for number in handled:
+            signal.signal(number, end)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def part_of(

@@ -87,21 +87,6 @@ def described_like(*others: Callable[..., Any]) -> Callable[[Function], Function
     """Complete the docstring of a function: what it does not say about its parameters is said elsewhere.
 
     By ``others``, the first that describes a parameter of the same name, or by :data:`SHARED`.
-
-    Examples
-    --------
-    >>> @described_like()
-    ... def denoise(image, *, rounds=3, workers=None):
-    ...     '''Denoise.
-    ...
-    ...     Parameters
-    ...     ----------
-    ...     rounds : int
-    ...         How often.
-    ...     '''
-    >>> print(described(denoise.__doc__)["workers"])
-    workers : int or None
-        Threads; None takes all cores.
     """
 
     def decorate(function: Function) -> Function:

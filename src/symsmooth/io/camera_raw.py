@@ -15,11 +15,10 @@ import numpy as np
 import rawpy
 
 from ..raw.mosaic import COLOURS, parse_pattern
-from .base import FileError, OpenFile
+from .base import FileError, OpenFile, check_declared_size
 from .dng import Camera
 from .ifd import Value, check_directories, first_directory, place_of, read_values
 from .images import Array, Details, ImageFile, RawInfo
-from .limits import check_declared_size
 
 _ORIENTATIONS = {0: 1, 3: 3, 5: 8, 6: 6}  # LibRaw's flip -> EXIF
 _MAKE, _MODEL, _DATE, _EXIF, _GPS = 271, 272, 306, 34665, 34853

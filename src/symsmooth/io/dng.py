@@ -201,7 +201,10 @@ def _rewrite(handle: BinaryIO, image: ImageFile, skeleton: Skeleton) -> None:
     with open_tiff(handle) as tiff:
         page = _raw_page(tiff)
         order = tiff.byteorder
-        packed = int(page.compression) == _LOSSLESS_JPEG and _can_pack(pixels)
+        # Mosaics of integers are packed as they were, if imagecodecs is there.
+        has_codecs = importlib.util.find_spec("imagecodecs") is not None
+        packed = int(page.compression) == _LOSSLESS_JPEG and has_codecs
+        packed = packed and pixels.ndim == 2 and pixels.dtype == np.uint16
         stored = pixels.dtype.newbyteorder(order)
         coded = (
             _pack(segment[0, ..., 0]) if packed else segment.astype(stored).tobytes()
@@ -211,12 +214,11 @@ def _rewrite(handle: BinaryIO, image: ImageFile, skeleton: Skeleton) -> None:
             changed = put_segments(handle, page, coded)
         except struct.error as error:
             raise FileError("would be larger than 4 GB, which this DNG cannot be") from error
+        # Differences, packing, what was there.
         changed |= {
             258: integers([_bits(pixels, page, packed)] * page.samplesperpixel, order, _SHORT),
             259: integers([_LOSSLESS_JPEG if packed else 1], order, _SHORT),
-            **dict.fromkeys(
-                (317, _LINEARIZATION, *_DIGESTS)
-            ),  # differences, packing, what was there
+            **dict.fromkeys((317, _LINEARIZATION, *_DIGESTS)),
         }
         replace_values(handle, page.offset, changed)
     replace_values(handle, first_directory(handle), dict.fromkeys(_DIGESTS))
@@ -233,12 +235,6 @@ def _bits(pixels: Array, page: Any, packed: bool) -> int:
     if packed and _LINEARIZATION not in page.tags and int(pixels.max()) < 2**stored:
         return stored
     return 8 * pixels.dtype.itemsize
-
-
-def _can_pack(pixels: Array) -> bool:
-    """Whether pixels can be stored as lossless JPEG: mosaics of integers, if imagecodecs is there."""
-    has_codecs = importlib.util.find_spec("imagecodecs") is not None
-    return has_codecs and pixels.ndim == 2 and pixels.dtype == np.uint16
 
 
 def _pack(tile: Array) -> bytes:

@@ -16,9 +16,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from astropy.io import fits
 
-from .base import FileError, OpenFile
+from .base import FileError, OpenFile, check_declared_size, check_next_part
 from .images import Array, Details, ImageFile, as_integers, native
-from .limits import check_declared_size, check_next_part
 
 _BLOCK = 2880
 _UNSIGNED = {1: -(2**7), 2: 2**15, 4: 2**31, 8: 2**63}  # BZERO by bytes; of one: with a sign

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import importlib
 import os
+import re
 import shutil
 import zlib
 from collections.abc import Sequence
@@ -189,6 +190,7 @@ _BY_SUFFIX = {suffix: format for format in FORMATS.values() for suffix in format
 _READ_ONLY = {suffix: format for format in FORMATS.values() for suffix in format.read_only}
 _DNG_VERSION = 50706
 _START = 352  # bytes that show the format: a header of NIfTI-1
+_DIGITS = re.compile(r"(\d+)")
 _IN_ZARR = ("zarr.json", ".zarray", ".zgroup")
 
 
@@ -315,6 +317,18 @@ def _suffix(path: str | os.PathLike[str]) -> str:
     """Return the ending of a name; that of packed files has two parts."""
     suffixes = Path(path).suffixes
     return "".join(suffixes[-2:] if suffixes[-1:] in ([".gz"], [".GZ"]) else suffixes[-1:])
+
+
+def natural_order(path: Path) -> tuple[Any, ...]:
+    """Return a key by which frame 2 comes before frame 10.
+
+    Examples
+    --------
+    >>> [p.name for p in sorted(map(Path, ["f10.png", "f2.png", "F1.png"]), key=natural_order)]
+    ['F1.png', 'f2.png', 'f10.png']
+    """
+    parts = _DIGITS.split(path.name.lower())
+    return tuple(int(part) if i % 2 else part for i, part in enumerate(parts)), path.name
 
 
 def ending_of(format: str) -> str:

@@ -14,9 +14,8 @@ import numpy as np
 from mrcfile.dtypes import HEADER_DTYPE
 from mrcfile.utils import byte_order_from_machine_stamp, machine_stamp_from_byte_order
 
-from .base import FileError, OpenFile
+from .base import FileError, OpenFile, check_declared_size
 from .images import Array, Details, ImageFile, native
-from .limits import check_declared_size
 
 _MODES = {0: "i1", 1: "i2", 2: "f4", 6: "u2", 12: "f2"}
 _OTHERS = {3: "complex numbers", 4: "complex numbers", 101: "numbers of 4 bits"}

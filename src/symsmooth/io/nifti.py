@@ -20,9 +20,8 @@ import numpy as np
 from nibabel.nifti1 import Nifti1Header
 from nibabel.nifti2 import Nifti2Header
 
-from .base import FileError, OpenFile
+from .base import DEFLATE, FileError, OpenFile, check_declared_size
 from .images import Array, Details, ImageFile, as_integers, native
-from .limits import DEFLATE, check_declared_size
 
 _SIZES = {348: Nifti1Header, 540: Nifti2Header}  # bytes of a header, which are its first number
 _AFTER = 4  # bytes that say whether extensions follow a header

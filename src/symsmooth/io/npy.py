@@ -13,9 +13,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from .base import FileError, OpenFile
+from .base import FileError, OpenFile, check_declared_size
 from .images import Array, Details, ImageFile, guess_channel_axis, native, plain_axes
-from .limits import check_declared_size
 from .regions import Source
 
 

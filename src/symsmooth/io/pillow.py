@@ -26,11 +26,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from PIL import Image
 
-from .base import FileError, OpenFile
+from .base import FileError, OpenFile, check_declared_size, check_scans
 from .formats import FORMATS
 from .ifd import exif_with_software
 from .images import Array, Details, ImageFile, Ramp, find_ramp, native
-from .limits import check_declared_size, check_scans
 
 _BEST_COMPRESSION = {"WEBP": 100_000}  # plain surfaces take next to nothing; others as deflate
 _ORIENTATION = 0x0112

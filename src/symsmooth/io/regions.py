@@ -280,7 +280,9 @@ def create_target(
         if afresh and format == "ZARR":
             module.prepare(place.pixels, image)
         elif afresh:
-            _make_array(place.pixels, source.shape, dtype)
+            np.lib.format.open_memmap(place.pixels, "w+", dtype, source.shape)  # of zeros
+            with open(place.pixels, "r+b") as handle:
+                reserve(handle)
         with suppress_warnings():
             return Target(file, place, image, resume or keep)
     except BaseException as error:
@@ -290,13 +292,6 @@ def create_target(
         if isinstance(error, Exception):  # of the disk
             raise FileError(f"{file}: cannot be written: {one_line(error)}") from error
         raise
-
-
-def _make_array(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Make an array of zeros on disk."""
-    np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
-    with open(path, "r+b") as handle:
-        reserve(handle)
 
 
 def reserve(handle: BinaryIO) -> None:

@@ -24,11 +24,10 @@ from xml.etree import ElementTree
 import numpy as np
 import tifffile
 
-from .base import FileError, OpenFile
+from .base import FileError, OpenFile, check_declared_size, check_scans
 from .boxes import How, build, how_reduced
 from .ifd import add_software, check_directories
 from .images import Array, Details, ImageFile, channels_of, find_ramp, native
-from .limits import check_declared_size, check_scans
 from .regions import Source, reserve
 from .segments import (
     Segments,
@@ -303,9 +302,8 @@ def _write_anew(writer: tifffile.TiffWriter, image: ImageFile) -> None:
     texts = layout.texts
     more = [(code, 2, len(text) + 1, text, True) for code, text in texts.items()]
     pixels, colours = np.ascontiguousarray(_with_alpha(image)), None
-    if (
-        ramp is not None
-    ):  # its palette as a TIFF has it: 16-bit, a colour for each number there can be
+    # Its palette as a TIFF has it: 16-bit, a colour for each number there can be.
+    if ramp is not None:
         pixels = ramp.hold(pixels)
         missing = 2 ** (8 * pixels.dtype.itemsize) - len(ramp.colours)
         colours = np.pad(

@@ -19,9 +19,8 @@ from typing import Any, BinaryIO
 import av
 import numpy as np
 
-from .base import FileError, OpenFile, check_place, one_line
+from .base import FileError, OpenFile, check_declared_size, check_place, one_line
 from .images import Array, ImageFile
-from .limits import check_declared_size
 from .video_pixels import Pixels, pixels_of
 
 # Constant quality (CRF) of the encoders.  At 12 coding costs 0.2 to 0.3 dB of a clip denoised at sigma 20,

@@ -55,9 +55,8 @@ class Pixels:
     name: str  # of the format, as FFmpeg calls it, planes one after the other
     depth: int  # bits of a value
     colours: bool
-    subsampled: (
-        tuple[int, int] | None
-    )  # pixels, down and across, that share a chroma; not grey, RGB
+    # Pixels, down and across, that share a chroma; not grey, RGB.
+    subsampled: tuple[int, int] | None
     matrix: int  # of the colours
     full: bool  # all values are used, and not those between black and white of video only
 
@@ -118,8 +117,9 @@ class Pixels:
         height, width = planes[0].shape
         values = np.empty((height, width, 3), np.float32)
         values[..., 0] = planes[0]
+        down, across = self.subsampled
         for c in (1, 2):
-            values[..., c] = _repeated(planes[c], self.subsampled)[:height, :width]
+            values[..., c] = planes[c].repeat(down, 0).repeat(across, 1)[:height, :width]
         black, neutral, to_rgb = self._to_rgb()
         values -= np.array([black, neutral, neutral], np.float32)
         rgb = values @ to_rgb.T
@@ -189,12 +189,6 @@ def pixels_of(pix_fmt: str, height: int, matrix: int, colour_range: int) -> Pixe
     raise FileError(
         f"has pixels ({pix_fmt}) that are not known here; convert it: -pix_fmt yuv422p10le"
     )
-
-
-def _repeated(plane: Array, by: tuple[int, int]) -> Array:
-    for axis, times in enumerate(by):
-        plane = plane.repeat(times, axis) if times > 1 else plane
-    return plane
 
 
 def _averaged(change: Array, by: tuple[int, int]) -> Array:

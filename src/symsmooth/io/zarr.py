@@ -20,10 +20,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import zarr
 
-from .base import FileError, OpenFile
+from .base import (
+    FileError,
+    OpenFile,
+    Survey,
+    amount,
+    check_declared_size,
+    check_pieces,
+    name_inside,
+    survey,
+)
 from .boxes import How, build, how_reduced
 from .images import Details, ImageFile, channels_of, guess_channel_axis, native, plain_axes
-from .limits import Survey, amount, check_declared_size, check_pieces, name_inside, survey
 from .regions import Source
 from .unpacking import bound_unpacking
 

@@ -25,9 +25,8 @@ NATURAL_SPREAD = 56.0  # standard deviation of a natural picture, in grey levels
 _SIDE = 5  # side of the patches
 _MOST_PATCHES = 24_000
 _MANY = 2**20  # patches: of more, some are drawn as candidates before those to avoid are found
-_ASKED = (
-    2**18
-)  # pixels: where there are more, about so many are looked at to see whether any are clipped
+# Pixels: where there are more, about so many are looked at to see whether any are clipped.
+_ASKED = 2**18
 _CANDIDATES = 4 * _MOST_PATCHES  # of which some are avoided
 _CONFIDENCE = 0.9  # a patch of pure noise is called flat with this probability
 _KEPT_VARIANCE = 0.94  # what that choice leaves of the variance of pure noise (simulated, 5 x 5)

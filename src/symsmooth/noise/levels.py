@@ -12,9 +12,9 @@ noise", IEEE Trans. Image Processing 22 (2013), doi:10.1109/TIP.2012.2202675.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Protocol
 
 import numpy as np
 import scipy.special
@@ -34,41 +34,50 @@ _READ, _READ_SHARES = np.polynomial.hermite_e.hermegauss(7)  # of read noise, an
 _READ_SHARES /= _READ_SHARES.sum()
 
 
-class Level(Protocol):
-    """Standard deviation of noise against brightness."""
+class Level(ABC):
+    """Standard deviation of noise against brightness; of any number of channels unless it says so."""
 
     @property
     def n_channels(self) -> int | None:
         """How many channels it is about; None if any number."""
+        return None
 
     def of_channels(self, own: Array) -> Level:
         """Return the level of some channels, given by their numbers."""
+        return self
 
     def fits(self, shape: tuple[int, ...]) -> bool:
         """Whether it can be the level of (*spatial, channels)."""
-
-    def in_units(self, offset: float, scale: float) -> Level:
-        """Return the level of pixels (image - offset) / scale."""
+        return self.n_channels in (None, shape[-1])
 
     def bind(self, noisy: Float) -> Level:
         """Return the level for one picture, which ``undo`` is not shown."""
+        return self
 
+    @abstractmethod
+    def in_units(self, offset: float, scale: float) -> Level:
+        """Return the level of pixels (image - offset) / scale."""
+
+    @abstractmethod
     def stabilise(self, noisy: Float) -> Float:
         """Give the noise of (*spatial, channels) the variance 1."""
 
+    @abstractmethod
     def undo(self, stabilised: Float) -> Float:
         """Return the pixels whose stabilised noise has these means."""
 
+    @abstractmethod
     def at(self, pixels: Array) -> list[Array]:
         """Return the standard deviation of each channel at pixel values."""
 
     @property
+    @abstractmethod
     def typical(self) -> float:
         """Root mean square over what is known of the picture."""
 
 
 @dataclass(frozen=True)
-class Constant:
+class Constant(Level):
     """One level; or one for each channel, (channels,); or one for each pixel, (*spatial, 1)."""
 
     values: Array
@@ -89,10 +98,6 @@ class Constant:
     def in_units(self, offset: float, scale: float) -> Constant:
         """Return the level of pixels (image - offset) / scale."""
         return Constant(self.values / scale)
-
-    def bind(self, noisy: Float) -> Constant:
-        """Return the level itself."""
-        return self
 
     def stabilise(self, noisy: Float) -> Float:
         """Divide by the level."""
@@ -116,7 +121,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Photons:
+class Photons(Level):
     """Photon noise: variance gain * x + offset, x the clean pixel, each for every channel.
 
     ``black`` is the pixel without light: y = black + gain * Poisson + Gaussian.  If not given it is
@@ -153,10 +158,6 @@ class Photons:
         )
         return Photons(gain, offset, black)
 
-    def fits(self, shape: tuple[int, ...]) -> bool:
-        """Whether it can be the level of (*spatial, channels)."""
-        return len(self.gain) == shape[-1]
-
     def in_units(self, offset: float, scale: float) -> Photons:
         """Return the level of pixels (image - offset) / scale."""
         moved = zip(self.gain, self.offset, strict=True)
@@ -165,10 +166,6 @@ class Photons:
             tuple((a * offset + b) / scale**2 for a, b in moved),
             tuple((m - offset) / scale for m in self.black),
         )
-
-    def bind(self, noisy: Float) -> Photons:
-        """Return the level itself."""
-        return self
 
     def stabilise(self, noisy: Float) -> Float:
         """Apply the generalised Anscombe transform: 2 sqrt(y/a + 3/8 + b/a^2), the root cut at zero."""
@@ -225,7 +222,7 @@ def _expected_root(read: float) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
-class Curve:
+class Curve(Level):
     """A level that follows the brightness of each pixel, channel by channel.
 
     Pixels are bent by the integral of one over the level, so that their noise has variance 1.
@@ -250,10 +247,6 @@ class Curve:
     def of_channels(self, own: Array) -> Curve:
         """Return the level of some channels, given by their numbers."""
         return Curve(self.brightness[own], self.level[own], self.span[own])
-
-    def fits(self, shape: tuple[int, ...]) -> bool:
-        """Whether it can be the level of (*spatial, channels)."""
-        return len(self.brightness) == shape[-1]
 
     def in_units(self, offset: float, scale: float) -> Curve:
         """Return the level of pixels (image - offset) / scale."""
@@ -345,7 +338,7 @@ def _poisson_quantiles(means: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class PlaceCurve:
+class PlaceCurve(Level):
     """A level that follows the brightness of a place: the mean of the channels in a window of some pixels.
 
     For noise that pixels and channels share, as that of cameras: it comes from around a pixel, not
@@ -362,19 +355,6 @@ class PlaceCurve:
     brightness: Array
     level: Array
     bound: Float | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def n_channels(self) -> int | None:
-        """How many channels it is about; None if any number."""
-        return None
-
-    def of_channels(self, own: Array) -> PlaceCurve:
-        """Return the level of some channels, given by their numbers."""
-        return self
-
-    def fits(self, shape: tuple[int, ...]) -> bool:
-        """Whether it can be the level of (*spatial, channels): always."""
-        return True
 
     def in_units(self, offset: float, scale: float) -> PlaceCurve:
         """Return the level of pixels (image - offset) / scale."""

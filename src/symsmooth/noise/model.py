@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from ..core.channels import decorrelate, mix
 from ..core.image import Array, Float
+from ..core.plotting import BLUE, GREY, ORANGE, require_matplotlib
 from .evidence import CENTRES, N_RINGS, RING, SIDE
 from .finding import Finding, PixelRange
 from .level import FINEST
@@ -29,6 +30,7 @@ _LEAST_ENERGY = 1e-4  # of the mean: what is less cannot be divided by
 _CALLED_COARSE, _CALLED_GROWING = 0.3, 1.5  # share, times from dark to bright: in words only
 _DARK_MIDDLE_BRIGHT = [0.02, 0.5, 0.98]  # quantiles of the pixels
 _ASKED = 1 << 20  # pixels, about, that tell what is dark and bright in a picture
+_COLOURS, _PLOTTED = (GREY, BLUE, ORANGE), 200  # of curves, and their points
 _WORDS = {
     "gaussian": "white",
     "poisson-gaussian": "photon (Poisson)",
@@ -392,9 +394,22 @@ class NoiseModel:
         >>> noisy = np.random.default_rng(0).normal(100.0, 20.0, (64, 64))
         >>> figure = symsmooth.estimate_noise(noisy).plot()
         """
-        from .figures import noise_figure
+        require_matplotlib()
+        from matplotlib.figure import Figure
 
-        return noise_figure(self, signal)
+        figure = Figure(figsize=(8, 3.2), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        x = np.linspace(*signal, _PLOTTED)
+        for number, level in enumerate(self.level_at(x)):
+            left.plot(x, level, color=_COLOURS[number % 3])
+        left.set(xlabel="pixel value", ylabel="standard deviation of the noise", ylim=(0, None))
+        frequencies, spectra = self.rings()
+        for number, spectrum in enumerate(spectra):
+            right.plot(frequencies, spectrum, "o-", color=_COLOURS[number % 3])
+        told = "relative standard deviation there"
+        right.set(xlabel="frequency, cycles a pixel", ylabel=told, ylim=(0, None))
+        figure.suptitle(str(self), fontsize="medium")
+        return figure
 
 
 def White(sigma: float, *, finding: Finding | None = None) -> NoiseModel:  # noqa: N802
@@ -405,9 +420,8 @@ def White(sigma: float, *, finding: Finding | None = None) -> NoiseModel:  # noq
 def Heteroscedastic(levels: ArrayLike, *, finding: Finding | None = None) -> NoiseModel:  # noqa: N802
     """Return white Gaussian noise of a level for each channel, (channels,), or place, (*spatial, 1)."""
     given = np.asarray(levels)
-    exact = (
-        given if given.ndim > 1 else given.astype(np.float64)
-    )  # a map is as large as its picture
+    # A map is as large as its picture.
+    exact = given if given.ndim > 1 else given.astype(np.float64)
     return NoiseModel(Constant(exact), finding=finding)
 
 

@@ -175,9 +175,8 @@ def _of_two_values(values: Array, look: _Look) -> Array:
 def _choose(look: _Look, is_fine: bool) -> _Rule | None:
     """Return what is a speck here without any doubt; None if nothing is."""
     ends = [_frequent_value(look, sign, _FAR) for sign in (-1, 1)]
-    if any(
-        end is not None for end in ends
-    ):  # of the other kind may be nearer, as in a dark picture
+    # Of the other kind may be nearer, as in a dark picture.
+    if any(end is not None for end in ends):
         ends = [_frequent_value(look, sign, _NEAR) for sign in (-1, 1)]
         if all(end is not None for end in ends):
             rule = functools.partial(_of_two_values, np.array(ends))

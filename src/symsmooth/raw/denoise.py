@@ -267,7 +267,9 @@ def _remove_noise(
     """Remove noise of variance 1 from a mosaic without holes."""
     thorough = len(PRESETS[quality].pilots) > 1  # "balanced" and what takes longer
     pilot: Quality = "fast" if thorough else "preview"
-    second = thorough and _can_have_second_opinion(exposure)
+    # A second opinion: of a whole Bayer mosaic, large enough to hold patches.
+    second = thorough and exposure.tile.shape == (2, 2) and exposure.picture.mask is None
+    second = second and min(exposure.light.shape) >= _SMALLEST
     with pool.part(_COLOUR_TIME, "colour"):
         colour = find_colour(stabilised, exposure.tile, strength, pilot, rng, pool)
     grey = (stabilised - colour)[..., np.newaxis]
@@ -277,15 +279,9 @@ def _remove_noise(
     denoised += colour
     if second:
         with pool.part(1.0, "phases"):
-            denoised += denoise_by_phase(stabilised, strength, "balanced", rng, pool)
+            denoised += denoise_by_phase(stabilised, strength, rng, pool)
         denoised *= np.float32(0.5)
     return denoised
-
-
-def _can_have_second_opinion(exposure: _Exposure) -> bool:
-    """Whether it is a whole Bayer mosaic, large enough to hold patches."""
-    bayer = exposure.tile.shape == (2, 2) and exposure.picture.mask is None
-    return bayer and min(exposure.light.shape) >= _SMALLEST
 
 
 def _for_colours(noise: NoiseModel) -> Photons:

@@ -16,7 +16,7 @@ from ..core.image import Float
 from ..core.parallel import Pool
 from ..core.patches import whiten_inside
 from ..gsfw.estimators import spectral, wiener
-from ..gsfw.presets import PRESETS, Preset, Quality, Stage, adapt
+from ..gsfw.presets import PRESETS, Preset, Stage, adapt
 from ..gsfw.stages import cluster_patches
 from ..mixture.members import Members
 from ..noise import contrast
@@ -27,11 +27,11 @@ _MARGIN = 8  # pixels that are mirrored around a block, even: the pattern goes o
 
 
 def denoise_by_phase(
-    stabilised: Float, strength: float, quality: Quality, rng: np.random.Generator, pool: Pool
+    stabilised: Float, strength: float, rng: np.random.Generator, pool: Pool
 ) -> Float:
     """Remove noise of variance 1 from a Bayer mosaic (y, x), by two pilots and a Wiener filter."""
     ratio = contrast(stabilised[..., np.newaxis], strength)
-    plan = adapt(PRESETS[quality], ratio, 2)
+    plan = adapt(PRESETS["balanced"], ratio, 2)
 
     def run(block: Block, own_rng: np.random.Generator) -> tuple[Float]:
         part = np.pad(stabilised[block.outer], _MARGIN, mode="reflect")

@@ -11,9 +11,9 @@ from ..core.image import Array
 from ..core.metrics import psnr, ssim
 from ..core.parallel import Progress, part_of
 from ..core.plotting import MissingMatplotlib
-from . import Panel, Plot, Row, Section, Series, Table, element, page, strip
-from .display import Range, busiest, display_range, encode, reduce, reduction
-from .markup import Child, Html
+from .page import Child, Html, Row, Section, Table, element, page
+from .pictures import Panel, Range, busiest, display_range, encode, reduce, reduction, strip
+from .plots import Plot, Series
 
 _DETAIL = 512  # sides of the part that is shown in full if the whole picture cannot be
 _SPECTRUM = 1024  # sides of the part whose spectrum is taken
@@ -49,15 +49,7 @@ class Comparison:
 
 
 def compare_page(found: Comparison, progress: Progress | None = None) -> str:
-    """Return the comparison as one HTML page; ``progress`` hears of each picture that is drawn.
-
-    Examples
-    --------
-    >>> noisy = np.random.default_rng(0).normal(100.0, 20.0, (16, 16))
-    >>> smooth = Result("mean", np.full((16, 16), 100.0), 0.1, "20")
-    >>> compare_page(Comparison("a", noisy, 20.0, 255.0, [smooth])).startswith("<!doctype html>")
-    True
-    """
+    """Return the comparison as one HTML page; ``progress`` hears of each picture that is drawn."""
     shown = found.shown or display_range(
         found.noisy if found.reference is None else found.reference
     )

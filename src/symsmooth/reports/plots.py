@@ -17,7 +17,7 @@ from typing import Any
 
 from ..core.plotting import MissingMatplotlib as MissingMatplotlib
 from ..core.plotting import require_matplotlib
-from .markup import Html
+from .page import Html
 
 # Variables of style.css, and their stand-ins while drawing.
 STAND_INS: Mapping[str, str] = {

@@ -10,21 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from ..app import jobs, noise_report, raw
-from ..app.job import DenoiseJob
-from ..app.job_warnings import JobWarning, Remedy
-from ..app.noise_report import NoiseDescription, value_range
+from ..app import messages, raw
+from ..app.job import DenoiseJob, Outcome
+from ..app.messages import JobWarning, NoiseDescription, Remedy, value_range
 from ..app.run import FileJob, run
 from ..app.series import SeriesJob, look_at_series
-from ..app.stack import apply, describe_noise, noise_estimator
+from ..app.stack import Pieces, apply, describe_noise
 from ..app.video import look_at_video
 from ..core.image import Array, open_image
 from ..core.parallel import Progress
 from ..io import FileError, ImageFile, read_images
+from ..io.base import memory
 from ..io.formats import open_file
-from ..io.limits import memory
+from ..io.images import cut
 from ..io.noise_files import load_noise, save_noise
-from ..io.stacks import cut
 from ..methods import METHODS
 from ..noise import Noise, NoiseEstimator, resolve
 from ..raw.mosaic import COLOURS
@@ -128,7 +127,7 @@ def with_noise_of_box(job: DenoiseJob, box: Array, axis: int | None) -> DenoiseJ
 
 def run_job(
     sources: Sequence[Path], targets: Sequence[Path], job: DenoiseJob, progress: Progress
-) -> jobs.Outcome:
+) -> Outcome:
     """Denoise a file, or pictures that are one series, as the command line does."""
     if len(sources) == 1:
         return run(FileJob(sources[0], targets[0], job), progress)
@@ -147,16 +146,16 @@ def denoise_pixels(
 
 def noise_of_file(image: ImageFile) -> tuple[Noise, NoiseDescription, float]:
     """Return what noise a file is found to have, in words too, and its level were it white."""
-    stack = cut(image)
-    estimator = noise_estimator(image, stack)
+    pieces = Pieces(image, cut(image))
+    estimator = pieces.estimator()
     model = resolve(estimator)
-    words = words_of(model, jobs.middle_slice(image, stack), span_of(image))
+    words = words_of(model, pieces.load(pieces.middle), span_of(image))
     return model, words, estimator.sigma
 
 
 def words_of(model: Noise, pixels: Array, span: float) -> NoiseDescription:
     """Return what noise was found, in words."""
-    return noise_report.describe(model, pixels, span, given=False, assumed=False)
+    return messages.describe(model, pixels, span, given=False, assumed=False)
 
 
 def noise_of_frames(sources: Sequence[Path]) -> Looked:
@@ -216,13 +215,13 @@ def find_doubts(
     model, span = job.find_noise(estimator), value_range(pixels)
     assert model is not None  # every method of the page removes noise
     words = describe_noise(job, model, pixels, span)
-    return noise_report.find_warnings(words, pixels, span, removed, job.sigma)
+    return messages.find_warnings(words, pixels, span, removed, job.sigma)
 
 
 # --- what came of it --------------------------------------------------------------------------
 
 
-def outcome_details(outcome: jobs.Outcome) -> dict[str, Any]:
+def outcome_details(outcome: Outcome) -> dict[str, Any]:
     """Return what the page shows of what was done."""
     plain = (int, float, str, bool)
     return {

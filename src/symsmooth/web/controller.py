@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..app.batch import natural_order
 from ..core.parallel import Cancelled
+from ..io.formats import natural_order
 from .pool import Pool, Run
 from .sessions import VIEW, Picture, Result, Session
 from .settings import BY_NAME, EXAMPLES, MAX_METHODS, MIN_METHODS, PageError, Settings, nothing_here

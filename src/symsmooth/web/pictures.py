@@ -20,14 +20,14 @@ from ..core.image import Array
 from ..io import FileError, ImageFile, limit_decoded_size, read_images, write_image
 from ..io.base import naming_errors
 from ..io.formats import module_of, open_file
-from ..io.stacks import cut
-from ..reports.display import Range, display_range, reduce
+from ..io.images import cut
+from ..reports.pictures import Range, display_range, reduce, reduction
 from .sessions import VIEW
 
 _RATE = 25.0  # frames a second where a video does not say so
 _AXES = {"Z": "Depth", "T": "Time", "Q": "Slice", "I": "Page", "P": "Position", "R": "Series",
          "C": "Channel", "S": "Sample", "V": "View", "A": "Angle", "H": "Phase"}  # fmt: skip
-_MAX_SHOWN = 2**22  # pixels of what is shown at a time
+MAX_SHOWN = 2**22  # pixels of what is shown at a time
 _BINS = 128
 _TINTS = {
     "green": (0.0, 1.0, 0.0), "magenta": (1.0, 0.0, 1.0), "cyan": (0.0, 1.0, 1.0),
@@ -244,7 +244,8 @@ def _part(path: Path, wanted: dict[str, Any]) -> Array:
         pixels = pixels[..., wanted["channel"]]
     if not pixels.size:
         raise ValueError("There is no such part.")
-    return reduce(pixels, reduction(*pixels.shape[:2]))
+    height, width = pixels.shape[:2]
+    return reduce(pixels, reduction(height, width, MAX_SHOWN))
 
 
 def _box(path: Path, wanted: dict[str, Any]) -> Array:
@@ -256,11 +257,6 @@ def _box(path: Path, wanted: dict[str, Any]) -> Array:
         raise ValueError("There is no such part.")
     x, y, width, height = wanted["box"]
     return pixels[y : y + height, x : x + width]
-
-
-def reduction(height: int, width: int) -> int:
-    """Return by what whole number the sides are divided so that all of it can be shown."""
-    return int(np.ceil(np.sqrt(height * width / _MAX_SHOWN)))
 
 
 def removed(before: Array, after: Array) -> float:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from ..app.errors import EndedBySignal, ending_on_signals
-from ..core.parallel import default_workers
+from ..core.parallel import EndedBySignal, default_workers, ending_on_signals
+from ..io.base import memory
 from .guard import Guard, hosts_of
 from .pool import Pool
 
@@ -45,8 +44,8 @@ def serve(
         from .handlers import Handlers
 
         cores = default_workers()
-        readers = Pool(_READERS, _memory() // 2, "warm_up", workers)
-        runners = Pool(max(cores // (workers or cores), 1), _memory() * 3 // 4, "warm_up", workers)
+        readers = Pool(_READERS, memory() // 2, "warm_up", workers)
+        runners = Pool(max(cores // (workers or cores), 1), memory() * 3 // 4, "warm_up", workers)
         controller = Controller(Path(folder), readers, runners, max_bytes, workers)
         app = Guard(Handlers(controller).app(), hosts_of(host, names), max_bytes)
         name = f"[{host}]" if ":" in host else host
@@ -80,10 +79,3 @@ def _stop_when_hung_up(server: Any) -> list[int]:
 
         signal.signal(number, stop)
     return received
-
-
-def _memory() -> int:
-    """Return the bytes of memory of this machine, or a guess; `io.limits` would load NumPy for it."""
-    with suppress(AttributeError, ValueError, OSError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return 16 * 2**30

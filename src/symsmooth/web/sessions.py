@@ -215,13 +215,7 @@ class Session:
 
 
 def safe_name(name: str) -> str:
-    """Return a name as a file of ours may have it.
-
-    Examples
-    --------
-    >>> safe_name("../../a<b>.tif")
-    'a_b_.tif'
-    """
+    """Return a name as a file of ours may have it."""
     stem, dot, suffix = name.replace("\\", "/").rpartition("/")[2].rpartition(".")
     plain = re.sub(r"[^\w .+()-]", "_", stem if dot else suffix)[:80].strip(". ") or "picture"
     ending = re.sub(r"[^A-Za-z0-9]", "", suffix)[:8] if dot else ""

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from .. import methods as registry
-from ..app.noise_report import NOISE_KINDS
+from ..app.messages import NOISE_KINDS
 from ..io.formats import endings
 from ..methods import DEFAULT, QUALITIES, Method
 

@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from ..app import jobs, raw
+from ..app import raw
 from ..app.blend import BlendJob, blend_files
 from ..app.compare import question_unchanged, run_trial
-from ..app.job_warnings import JobWarning
-from ..app.noise_report import value_range
+from ..app.job import describe_size
+from ..app.messages import JobWarning, value_range
 from ..app.stack import noise_of_frames
 from ..core.image import Array
 from ..core.metrics import psnr, ssim
 from ..core.parallel import Progress, part_of
 from ..io import FileError, ImageFile, format_of, limit_decoded_size, read_images, write_images
 from ..io.formats import ending_of, is_video_name
+from ..io.images import cut
 from ..io.noise_files import load_noise
-from ..io.stacks import cut
 from ..methods import DEFAULT, METHODS
 from ..noise import resolve
 from . import bridge, pictures
@@ -130,7 +130,7 @@ def _info(looked: Any, view: Array, others: list[dict[str, Any]]) -> dict[str, A
     middle = pictures.middle_of(view, len(others))
     noise = bridge.noise_details(model, words, span, ranges["all"])
     return {
-        "description": jobs.describe_size(image, cut(image)),
+        "description": describe_size(image, cut(image)),
         "format": image.format,
         "dtype": str(view.dtype),
         "width": middle.shape[1],
@@ -341,11 +341,6 @@ def visible_part(
     """Return x, y, width and height of what is on the screen, at most ``max_side`` wide and high.
 
     None if the picture is so small that it may as well be done whole.
-
-    Examples
-    --------
-    >>> visible_part((0, 750, 500, 250), (1000, 2000))
-    (26, 750, 448, 250)
     """
     height, width = shape
     x, y, w, h = visible if visible is not None and len(visible) == 4 else (0, 0, width, height)

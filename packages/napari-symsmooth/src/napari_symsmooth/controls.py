@@ -20,7 +20,7 @@ from magicgui.widgets import (
 )
 from qtpy.QtWidgets import QSizePolicy
 
-from symsmooth.app.noise_report import NOISE_KINDS
+from symsmooth.app.messages import NOISE_KINDS
 from symsmooth.gsfw.presets import PRESETS
 
 from .axes import CHOICES, Role, guess_roles

@@ -13,7 +13,7 @@ import numpy as np
 
 from symsmooth.app.stack import Pieces
 from symsmooth.io import ImageFile
-from symsmooth.io.stacks import cut
+from symsmooth.io.images import cut
 
 from .axes import Role, letters_of
 

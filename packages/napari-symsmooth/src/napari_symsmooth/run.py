@@ -11,15 +11,13 @@ import numpy as np
 
 from symsmooth.app import stack
 from symsmooth.app.job import DenoiseJob
-from symsmooth.app.job_warnings import Remedy
-from symsmooth.app.noise_report import NOISE_KINDS, NoiseDescription
+from symsmooth.app.messages import NOISE_KINDS, NoiseDescription, Remedy, plain_stage
 from symsmooth.app.stack import denoise_stack
-from symsmooth.app.stages import plain_stage
 from symsmooth.core.image import Array
 from symsmooth.core.parallel import Progress, stop_when
 from symsmooth.gsfw.presets import Quality
+from symsmooth.io.images import Third
 from symsmooth.io.noise_files import load_noise
-from symsmooth.io.stacks import Third
 from symsmooth.methods import DEFAULT, METHODS
 from symsmooth.noise import Noise
 

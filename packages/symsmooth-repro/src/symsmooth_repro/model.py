@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from symsmooth.reports import Html
+from symsmooth.reports.page import Html
 
 from .images import ImageSet
 from .plots import Plot

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from symsmooth.io import atomic_write
-from symsmooth.reports import Html, Panel, Section, element, page, prose, strip
-from symsmooth.reports.markup import Child
+from symsmooth.reports.page import Child, Html, Section, element, page, prose
+from symsmooth.reports.pictures import Panel, strip
 
 from .model import Claim, Entry, Reproduction, Strip
 from .paper import DOI, TITLE

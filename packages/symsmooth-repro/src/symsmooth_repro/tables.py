@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from symsmooth.reports import Html, element, tables
-from symsmooth.reports.markup import Child
+from symsmooth.reports import page
+from symsmooth.reports.page import Child, Html, element
 
 # |difference| from which a cell is coloured more strongly
 _STEPS = (0.05, 0.15, 0.3, 0.6)
@@ -59,7 +59,7 @@ Value = str | int | float | None | Compared
 Row = list[Value]
 
 
-class Table(tables.Table):
+class Table(page.Table):
     """Rows of values under a head, some of them beside printed ones; differences are coloured by size."""
 
     def to_csv(self) -> str:

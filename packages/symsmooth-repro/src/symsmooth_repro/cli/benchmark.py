@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from symsmooth.app.errors import UsageError
+from symsmooth.app.messages import UsageError
 from symsmooth.cli.arguments import Workers, parse_methods, whole_number
 from symsmooth.cli.console import echo, handling_errors, print_error, print_warning
 

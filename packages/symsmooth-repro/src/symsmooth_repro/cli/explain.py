@@ -14,7 +14,7 @@ from symsmooth.app.job import ChannelAxis
 from symsmooth.cli import arguments
 from symsmooth.cli.arguments import parse_channel_axis, parse_slice, whole_number
 from symsmooth.cli.console import progress_bar
-from symsmooth.cli.pages import save_page, writing_a_page
+from symsmooth.cli.methods import save_page, writing_a_page
 from symsmooth.core.parallel import Progress, part_of
 from symsmooth.core.plotting import require_matplotlib
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from symsmooth.app.errors import UsageError
+from symsmooth.app.messages import UsageError
 from symsmooth.cli.arguments import whole_number
 from symsmooth.cli.console import echo, handling_errors, print_error
 

@@ -20,7 +20,7 @@ from symsmooth.filters.sinkhorn import normalize_rows, sinkhorn_knopp
 from symsmooth.filters.weights import regulated_nlm
 from symsmooth.mixture.em import neighbourhood, responsibilities
 from symsmooth.mixture.gsf import GSFResult, fit_gsf
-from symsmooth.reports.display import busiest
+from symsmooth.reports.pictures import busiest
 
 PATCH = 5
 H_S = 10.0

@@ -10,19 +10,8 @@ from symsmooth.core.image import Array
 from symsmooth.core.plotting import require_matplotlib
 from symsmooth.mixture.figures import sure_curve
 from symsmooth.mixture.gsf import GSFResult
-from symsmooth.reports import (
-    Panel,
-    Row,
-    Section,
-    Table,
-    element,
-    page,
-    prose,
-    strip,
-    webp_uri,
-)
-from symsmooth.reports.display import Range, display_range
-from symsmooth.reports.markup import Child, Html
+from symsmooth.reports.page import Child, Html, Row, Section, Table, element, page, prose
+from symsmooth.reports.pictures import Panel, Range, display_range, strip, webp_uri
 
 from ..plots import Plot, Series
 from .learning import H_S, PATCH, WEAK, Learned, Neighbours

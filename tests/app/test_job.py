@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 import symsmooth
 from symsmooth import cli
-from symsmooth.app.batch import expand, plan_outputs
-from symsmooth.app.errors import UsageError
+from symsmooth.app.job import expand, plan_outputs
+from symsmooth.app.messages import UsageError
 from symsmooth.io import read_image, write_image
 
 from ..barriers import Barrier, needs_pipes

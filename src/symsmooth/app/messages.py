@@ -1,19 +1,57 @@
-"""Noise in plain words: its kinds, what was found, or given, and what looks doubtful about it.
+"""What is said: errors, warnings, steps of the work and noise, in plain words that name no control.
 
-Loads nothing at the top, so that the server starts at once.
+Each surface says them with controls of its own.  A remedy for what is doubtful is named by what it does, in
+braces: ``{coarse}`` is a flag on the command line and "Coarse noise" on the page.  So nobody has to find
+the options of the command line in a sentence.
+
+Nothing else is loaded at the top, so that help, completion and the server start at once.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from .job_warnings import JobWarning
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from ..noise import Noise
-
+Code = Literal[
+    "almost-nothing", "noise-left", "texture", "units", "unchanged", "clipped", "metadata", "rounding",
+    "bilevel", "streams", "frames", "kept",
+]  # fmt: skip
+Remedy = Literal[
+    "level", "coarse", "region", "this-region", "stronger", "floats", "series", "resume"
+]  # fmt: skip
+# Where there are no controls; {value} is what goes with a remedy: a number, or where to write.
+PLAIN: Mapping[Remedy, str] = {
+    "level": "give its level, such as {value}",
+    "coarse": "coarse noise",
+    "region": "a noise region",
+    "this-region": "a noise region at {value}",
+    "stronger": "a strength of {value}",
+    "floats": "write float32{value}",
+    "series": "time as a series",
+    "resume": "resuming",
+}
+_REMEDY = re.compile(rf"\{{({'|'.join(PLAIN)})\}}")
+_HALF = "half size"
+_WORDS = {
+    "members": "finding similar patches",
+    "clusters": "grouping patches",
+    "estimates": "denoising patches",
+    "averages": "averaging patches",
+    "aggregation": "putting patches together",
+    "weights": "comparing pixels",
+    "steering": "following edges",
+    "threshold": "first filter",
+    "wiener": "second filter",
+    "eigenvectors": "making the filter",
+    "regions": "denoising regions",
+    "phases": "second estimate",
+    "noise": "finding the noise",
+    "survey": "looking at the whole",
+}
 _NOTHING = 2e-4  # of the range: 0.05 grey levels of 255
 _LITTLE = 0.5  # of the noise that was found
 _DOUBTFUL = 0.5  # confidence
@@ -22,6 +60,71 @@ _HALF_SURE = (
     "ground"
 )
 _MANY = 0.1  # of the pixels have exactly one value at an end of the range
+
+
+class UsageError(ValueError):
+    """Something was asked for that does not exist, or cannot be done; the message is one line.
+
+    It names things, not controls ("leave the dtype out"); ``options`` are what it is about, for surfaces
+    that name their controls: "dtype".
+    """
+
+    def __init__(self, message: str, *options: str) -> None:
+        super().__init__(message)
+        self.options = options
+
+
+@dataclass(frozen=True)
+class JobWarning:
+    """A warning about a result.
+
+    Examples
+    --------
+    >>> warning = JobWarning("texture", "it may be texture; {coarse} removes all of it")
+    >>> str(warning), warning.remedies
+    ('it may be texture; coarse noise removes all of it', ('coarse',))
+    >>> warning.say({"coarse": "Coarse noise"})
+    'it may be texture; Coarse noise removes all of it'
+    """
+
+    code: Code  # what it is about; what a program should compare
+    message: str  # one line, with remedies in braces
+    value: str = ""  # what goes with its remedy: a number, or where to write
+
+    @property
+    def remedies(self) -> tuple[Remedy, ...]:
+        """What may help, in the order in which it is named."""
+        return tuple(_REMEDY.findall(self.message))
+
+    def say(self, words: Mapping[Remedy, str]) -> str:
+        """Return the message with remedies in these words."""
+
+        def name(found: re.Match[str]) -> str:
+            remedy: Remedy = found[1]  # type: ignore[assignment]
+            return words[remedy].replace("{value}", self.value)
+
+        return _REMEDY.sub(name, self.message)
+
+    def __str__(self) -> str:
+        return self.say(PLAIN)
+
+
+def plain_stage(what: str) -> str:
+    """Return the name of a step in plain words; what is not known stays as it is.
+
+    Examples
+    --------
+    >>> plain_stage("a.png: block 2 of 6: half size: half size: clusters, step 1 of 2")
+    'a.png: block 2 of 6: quarter size: grouping patches, step 1 of 2'
+    """
+    parts = what.split(": ")
+    step, comma, rest = parts[-1].partition(", ")
+    named = [part for part in parts[:-1] if part != _HALF]
+    n_halved = len(parts) - 1 - len(named)
+    size = {0: [], 1: [_HALF], 2: ["quarter size"]}.get(n_halved, [f"1/{2**n_halved} of the size"])
+    return ": ".join(
+        [*(_WORDS.get(part, part) for part in named), *size, _WORDS.get(step, step) + comma + rest]
+    )
 
 
 @dataclass(frozen=True)
