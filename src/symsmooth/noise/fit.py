@@ -409,6 +409,9 @@ def _changes(pictures: Sequence[Picture], channels: slice) -> Changes | None:
     windows = []
     for picture in series:
         frames, valid = _slices(picture, pictures[0])
+        differ = [0, *(t for t in range(1, len(frames)) if (frames[t] != frames[t - 1]).any())]
+        if len(differ) < len(frames):  # those that were repeated to have more of them a second
+            frames, valid = frames[differ], None if valid is None else valid[differ]
         runs = runs_of(len(frames))
         if not runs:
             continue

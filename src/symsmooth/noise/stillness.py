@@ -45,7 +45,7 @@ _CHANCE = 2.0, 4.0  # deviations: by chance up to, surely not from
 _PROOF = 3.0, 6.0  # those by which the sum exceeds the contrasts: chance up to, surely still from
 _SQUARE, _AROUND = 3, 9  # regions a side that are asked together
 # Share of the regions around that have structure, and are steady: of still ones 0.9 by the law of chance
-_TOGETHER = 0.5, 0.8
+_TOGETHER = 0.6, 0.9
 _GATE = 3.0  # deviations from the other regions of a brightness: farther ones do not count
 _LOW = 0.05  # quantile of the energies of all regions, which noise cannot exceed
 _LOW_NORMAL = 1.645  # deviations that it lies below the mean
@@ -151,25 +151,19 @@ def _sureness(
     A group is proven by its own structure, or by that of the next lower one.
     """
     alive = live[..., np.newaxis].astype(np.float64)
-    sums = [
-        scipy.ndimage.uniform_filter(
-            (_in_groups(each) * alive).sum(axis=0), (_SQUARE, _SQUARE, 1), mode="nearest"
-        )
-        for each in (first, second, total)
-    ]
+    sums = [(_in_groups(each) * alive).sum(axis=0) for each in (first, second, total)]
     freedom = SQUARE_FREEDOM * len(first)
-    one, two, both = (np.maximum(each, 1e-30) for each in sums)
-    far = np.abs(np.log(one / two) / np.sqrt(4 / freedom)).max(axis=-1)
-    steady = 1 - _rising(far, *_CHANCE)
+    one, two, both = (np.maximum(_mean_around(each, _SQUARE), 1e-30) for each in sums)
+    steady = _steadiness(one, two, freedom)
+    wide = [np.maximum(_mean_around(each, _AROUND), 1e-30) for each in sums[:2]]
+    steady = np.minimum(steady, _steadiness(*wide, freedom * (_AROUND / _SQUARE) ** 2))
     noise = np.sqrt(2 / freedom * (1 + 1 / n_contrasts))
     shows = _rising(np.log(2 * both / (one + two)) / noise, *_PROOF)
     proven = shows.copy()
     proven[..., 1:] = np.maximum(proven[..., 1:], shows[..., :-1])
     most = shows.max(axis=-1)
-    around = [
-        scipy.ndimage.uniform_filter(each, _AROUND, mode="nearest") for each in (most * steady, most)
-    ]
-    together = _rising(around[0] / np.maximum(around[1], 1e-6), *_TOGETHER)
+    known, all_of_it = (_mean_around(each[..., np.newaxis], _AROUND) for each in (most * steady, most))
+    together = _rising((known / np.maximum(all_of_it, 1e-6))[..., 0], *_TOGETHER)
     sure = proven * (steady * together)[..., np.newaxis]
     return np.broadcast_to(sure, (len(first), *sure.shape))
 
@@ -214,14 +208,16 @@ class Stillness:
     Attributes
     ----------
     energy : ndarray (nodes, channels, rings)
-    spread : ndarray (nodes, channels, rings)
-        Standard deviation of log2 of the level; infinite where nothing is proven.
+    chance, shared : ndarray (nodes, channels, rings)
+        Standard deviations of log2 of the level: by chance, and of what all nodes have in common, such as
+        motion that was not seen; infinite where nothing is proven.
     share : float
         Of the regions that are proven to stand still.
     """
 
     energy: Array
-    spread: Array
+    chance: Array
+    shared: Array
     share: float
 
 
@@ -235,7 +231,7 @@ def find_stillness(changes: Changes, brightness: Array) -> Stillness:
     frozen = float(changes.frozen.mean())
     n_nodes, (_, n_channels, _) = near.shape[1], energy.shape
     found = np.zeros((n_nodes, n_channels, N_RINGS))
-    spread = np.full((n_nodes, n_channels, N_RINGS), np.inf)
+    by_chance, together = (np.full((n_nodes, n_channels, N_RINGS), np.inf) for _ in range(2))
     for g, (first, last) in enumerate(GROUPS):
         own = np.log(np.maximum(_in_groups(energy[:, 0])[:, g], 1e-30))
         ratio = np.log(
@@ -253,21 +249,36 @@ def find_stillness(changes: Changes, brightness: Array) -> Stillness:
         away = own - np.interp(changes.brightness, at[order], middle[order])
         for k in np.flatnonzero(is_known):
             w = weights[:, k]
+            few = (w.sum() / _OVERLAP) ** -0.5
             low, mid, high = _quantiles(away, w, [0.25, 0.5, 0.75])
-            excess = max(((high - low) / 1.349) ** 2 - chance, 0.0)
+            excess = max(((high - low) / 1.349) ** 2 - chance * (1 + 2.33 * few), 0.0)
             w = w * (np.abs(away - mid) < _GATE * np.sqrt(chance + excess))
             n = w.sum() / _OVERLAP
             if n < 1:
                 continue
-            drift = float(w @ ratio / w.sum()) ** 2 - 2 * chance / n
-            least = _quantiles(away, near[:, k], [_LOW])[0] + _LOW_NORMAL * np.sqrt(chance)
-            over = max(mid - least, 0.0) ** 2
-            shared = _TO_LEVEL**2 * (excess + max(drift, 0.0) / 4 + over)
-            shared += 1 / n**2 + frozen**2 + _FINEST**2
-            found[k, :, first:last] = np.einsum("n,ncr->cr", w, energy[:, :, first:last]) / w.sum()
+            drift = max(float(w @ ratio / w.sum()) ** 2 - 4 * chance / n, 0.0)
+            least = _quantiles(away, near[:, k], [_LOW])[0]
+            over = max(mid - least - (_LOW_NORMAL + 2.1 * few) * np.sqrt(chance), 0.0)
             own_chance = 2 / (changes.n_contrasts * RING_FREEDOM[first:last]) / n
-            spread[k, :, first:last] = np.sqrt(shared + _TO_LEVEL**2 * own_chance)
-    return Stillness(found, spread, float(sure.max(axis=1).mean()))
+            found[k, :, first:last] = np.einsum("n,ncr->cr", w, energy[:, :, first:last]) / w.sum()
+            by_chance[k, :, first:last] = np.sqrt(
+                _TO_LEVEL**2 * own_chance + 1 / n**2 + _FINEST**2
+            )
+            together[k, :, first:last] = np.sqrt(
+                _TO_LEVEL**2 * (excess + drift / 4 + over**2) + frozen**2
+            )
+    return Stillness(found, by_chance, together, float(sure.max(axis=1).mean()))
+
+
+def _steadiness(first: Array, second: Array, freedom: Array) -> Array:
+    """Return how sure it is that two energies (..., groups) have one law in all groups."""
+    far = np.abs(np.log(first / second) / np.sqrt(4 / freedom)).max(axis=-1)
+    return 1 - _rising(far, *_CHANCE)
+
+
+def _mean_around(values: Array, side: int) -> Array:
+    """Return means of (ry, rx, n) over squares of regions."""
+    return scipy.ndimage.uniform_filter(values, (side, side, 1), mode="nearest")
 
 
 def _rising(values: Array, low: float, high: float) -> Array:
@@ -302,21 +313,21 @@ def correct(energy: Array, spread: Array, still: Stillness, least: float) -> tup
     error = (np.log2(np.maximum(still.energy, least * 2.0**-10)) - np.log2(known)) / 2
     new_energy, new_spread = energy.copy(), spread.copy()
     for c, ring in np.ndindex(energy.shape[1:]):
-        seen = np.isfinite(still.spread[:, c, ring])
+        seen = np.isfinite(still.shared[:, c, ring])
         if not seen.any():
             continue
         said = np.hypot(spread[:, c, ring], _UNSAID)
         prior = np.outer(said, said) * (_SHARED + (1 - _SHARED) * np.eye(n_nodes))
-        measured = still.spread[seen, c, ring]
-        doubt = measured * np.sqrt(1 + (measured / _UNSAID) ** 2)
-        noise = np.outer(doubt, doubt) * (_SHARED + (1 - _SHARED) * np.eye(len(doubt)))
+        chance, shared = still.chance[seen, c, ring], still.shared[seen, c, ring]
+        doubt = shared * np.sqrt(1 + (shared / _UNSAID) ** 2)
+        noise = np.diag(chance**2 + len(doubt) * doubt**2)  # all nodes say it once
         gain = np.linalg.solve(prior[np.ix_(seen, seen)] + noise, prior[seen]).T
         times = np.exp2(2 * gain @ error[seen, c, ring])
         missing = known[:, c, ring] - energy[:, c, ring]
         new_energy[:, c, ring] = np.maximum(known[:, c, ring] * times - missing, 0.0)
         left = np.sqrt(np.maximum(1 - (gain * prior[:, seen]).sum(axis=1) / said**2, 0.0))
         own = np.full(n_nodes, np.inf)
-        own[seen] = measured
+        own[seen] = np.hypot(chance, shared)
         bound = np.minimum(spread[:, c, ring], own)
         new_spread[:, c, ring] = np.maximum(spread[:, c, ring] * left, np.where(seen, bound, 0.0))
     return new_energy, new_spread
