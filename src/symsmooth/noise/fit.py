@@ -404,21 +404,17 @@ def _windows(
 
 
 def _changes(pictures: Sequence[Picture], channels: slice) -> Changes | None:
-    """Measure what changes between frames in some channels; None if these are no frames."""
-    series = [each for each in pictures if each.time_axis is not None]
+    """Measure what changes between frames in some channels; None if these are no frames, or too few."""
     windows = []
-    for picture in series:
-        frames, valid = _slices(picture, pictures[0])
-        differ = [0, *(t for t in range(1, len(frames)) if (frames[t] != frames[t - 1]).any())]
-        if len(differ) < len(frames):  # those that were repeated to have more of them a second
-            frames, valid = frames[differ], None if valid is None else valid[differ]
-        runs = runs_of(len(frames))
-        if not runs:
+    for picture in pictures:
+        if picture.time_axis is None:
             continue
-        for y, x in _boxes(frames.shape[1:3], len(runs) * len(series)):
-            own = np.stack([frames[run, y, x, channels] for run in runs])
+        frames, valid = _slices(picture, pictures[0])
+        runs = runs_of(frames)
+        for y, x in _boxes(frames.shape[1:3], len(runs) * len(pictures)) if runs else ():
+            window = np.stack([frames[run, y, x, channels] for run in runs])
             known = None if valid is None else np.stack([valid[run, y, x] for run in runs])
-            windows.append((own, known))
+            windows.append((window, known))
     return measure_changes(windows)
 
 

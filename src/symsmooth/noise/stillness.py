@@ -35,33 +35,39 @@ from .evidence import (
     region_mean,
 )
 
-# Degrees of freedom of white noise in the energies of a region, by ring, and of three by three regions, by
-# group: (tr A)^2 / tr A^2 of the quadratic form (tests/noise/test_stillness.py).
+RUN = 3  # frames that are compared: of two, motion cannot be told from noise
+_MOST_RUNS = 4  # more say no more
+# Degrees of freedom of white noise in the energies of a region, by ring and by group, and of three by three
+# regions, by group: (tr A)^2 / tr A^2 of the quadratic form (tests/noise/test_stillness.py).
 RING_FREEDOM = np.array([18.9, 27.7, 46.7, 72.7, 89.6, 120.9, 102.5])
 GROUP_FREEDOM = np.array([60.1, 133.9, 190.1])
 SQUARE_FREEDOM = np.array([170.1, 378.1, 527.5])
-_OVERLAP = 6.25  # regions of 20 pixels a side lie 8 pixels apart: so many share a pixel
-_CHANCE = 2.0, 4.0  # deviations: by chance up to, surely not from
-_PROOF = 3.0, 6.0  # those by which the sum exceeds the contrasts: chance up to, surely still from
 _SQUARE, _AROUND = 3, 9  # regions a side that are asked together
-# Share of the regions around that have structure, and are steady: of still ones 0.9 by the law of chance
+_OVERLAP = 6.25  # regions of 20 pixels a side lie 8 pixels apart: so many share a pixel
+_CHANCE = 2.0, 4.0  # deviations by which contrasts differ: by chance up to, surely not from
+_PROOF = 3.0, 6.0  # those by which the sum exceeds them: by chance up to, surely not from
+# Share of the regions around that are steady, of those with structure: surely chance up to, surely still
+# from.  Of still ones it is 0.96 by the law of chance.
 _TOGETHER = 0.6, 0.9
 _GATE = 3.0  # deviations from the other regions of a brightness: farther ones do not count
-_LOW = 0.05  # quantile of the energies of all regions, which noise cannot exceed
-_LOW_NORMAL = 1.645  # deviations that it lies below the mean
-_CELL = 4  # pixels a side
+# Noise is in all regions: the energies of those below this quantile lie so many deviations below its mean.
+_LOW, _BELOW = 0.05, 1.645
+# Deviations, in those of one value over the root of their number, of quantiles of Gaussian values, and of
+# their variance by quartiles
+_LOW_ERROR, _QUARTILE_ERROR = 2.11, 2.33
+_QUARTILES = 1.349  # deviations between the quartiles of Gaussian values
+_CELL = 4  # pixels a side: so many are equal in two frames by no chance
 _MISSING = 0.1  # share of missing pixels in a region that is used, as in a picture
-_MOST_RUNS = 4  # of three frames: more say no more
-# Of log2 of the level.  Levels that are off by less cost nothing; errors that the estimator does not know
-# of; share of its errors that nodes of brightness have in common.
-_FINEST = 0.01
-_UNSAID = 0.1
-_SHARED = 0.5
+# Of log2 of the level: what need not be known better, by which less than 0.01 dB is lost (frames.TOLERANCE);
+# and errors that the estimator does not know of: the least that it is taken to have.
+_FINEST, _UNSAID = 0.01, 0.1
+_SHARED = 0.5  # share of the variance of its errors that nodes of brightness have in common
 _TO_LEVEL = 1 / (2 * np.log(2))  # from the natural logarithm of an energy to log2 of the level
+_TINY = 1e-30
 
 
 class Changes(NamedTuple):
-    """What regions of a series show of its changes; of two frames the second contrast is the first.
+    """What regions of runs of frames show of their changes.
 
     Attributes
     ----------
@@ -71,9 +77,9 @@ class Changes(NamedTuple):
         How sure it is that nothing moves in them, 0 to 1.
     brightness : ndarray (regions,)
     frozen : ndarray (regions,)
-        Share of cells of 4 x 4 pixels that show something and did not change by a bit.
-    n_contrasts : int
-        1 of two frames, else 2.
+        Share of pixels that show something and did not change by a bit.
+    n_runs : int
+        In which a region was measured at each place.
     """
 
     first: Array
@@ -81,124 +87,7 @@ class Changes(NamedTuple):
     sure: Array
     brightness: Array
     frozen: Array
-    n_contrasts: int
-
-
-def runs_of(n_frames: int) -> list[slice]:
-    """Return runs of three frames that share none, at most four, from all over; of two frames both.
-
-    Examples
-    --------
-    >>> runs_of(2), runs_of(7)
-    ([slice(0, 2, None)], [slice(0, 3, None), slice(3, 6, None)])
-    """
-    if n_frames < 3:
-        return [slice(0, 2)] if n_frames == 2 else []
-    count = min(n_frames // 3, _MOST_RUNS)
-    starts = np.linspace(0, n_frames // 3 - 1, count).round().astype(int) * 3
-    return [slice(int(start), int(start) + 3) for start in starts]
-
-
-def measure_changes(windows: Iterable[tuple[Float, Array | None]]) -> Changes | None:
-    """Measure windows of runs of frames, (runs, frames, y, x, 1 or 3), and where none is missing."""
-    found = [_of_window(runs, valid) for runs, valid in windows]
-    if not any(len(each.brightness) for each in found):
-        return None
-    *values, counts = zip(*found, strict=True)
-    return Changes(*map(np.concatenate, values), min(counts))
-
-
-def _of_window(runs: Float, valid: Array | None) -> Changes:
-    contrasts = [_contrasts(frames) for frames in runs]
-    first, second, total = (np.stack(each) for each in zip(*contrasts, strict=True))
-    live = np.stack(
-        [np.logical_and.reduce([is_live(frame) for frame in frames]) for frames in runs]
-    )
-    if valid is not None:
-        missing = [(~own.all(axis=0)).astype(np.float32) for own in valid]
-        live &= np.stack([region_mean(own) for own in missing]) <= _MISSING
-    n_contrasts = 1 if runs.shape[1] == 2 else 2
-    sure = _sureness(*(each[..., 0, :] for each in (first, second, total)), live, n_contrasts)
-    frozen = np.stack([region_mean(_frozen_cells(frames)) for frames in runs])
-    sure = sure * (1 - frozen[..., np.newaxis])
-    brightness = np.stack([region_mean(frames.mean(axis=(0, -1))) for frames in runs])
-    values = (each[live] for each in (first, second, sure, brightness, frozen))
-    return Changes(*values, n_contrasts)
-
-
-def _contrasts(frames: Float) -> tuple[Float, Float, Float]:
-    """Return the energies of both contrasts of frames and of their sum, (ry, rx, channels, rings)."""
-    total = frames.sum(axis=0) / np.float32(np.sqrt(len(frames)))
-    if len(frames) == 2:
-        own = energies(_without_light((frames[1] - frames[0]) / np.float32(np.sqrt(2)), total))
-        return own, own, energies(total)
-    before, middle, after = frames
-    first = (after - before) / np.float32(np.sqrt(2))
-    second = (before - 2 * middle + after) / np.float32(np.sqrt(6))
-    return (
-        energies(_without_light(first, total)),
-        energies(_without_light(second, total)),
-        energies(total),
-    )
-
-
-def _sureness(
-    first: Array, second: Array, total: Array, live: Array, n_contrasts: int
-) -> Array:
-    """Return how sure it is that regions stand still, (runs, ry, rx, groups), from energies of luminance.
-
-    Asked are all runs of a place and the regions around it: what moves does so for a while and not alone.
-    A group is proven by its own structure, or by that of the next lower one.
-    """
-    alive = live[..., np.newaxis].astype(np.float64)
-    sums = [(_in_groups(each) * alive).sum(axis=0) for each in (first, second, total)]
-    freedom = SQUARE_FREEDOM * len(first)
-    one, two, both = (np.maximum(_mean_around(each, _SQUARE), 1e-30) for each in sums)
-    steady = _steadiness(one, two, freedom)
-    wide = [np.maximum(_mean_around(each, _AROUND), 1e-30) for each in sums[:2]]
-    steady = np.minimum(steady, _steadiness(*wide, freedom * (_AROUND / _SQUARE) ** 2))
-    noise = np.sqrt(2 / freedom * (1 + 1 / n_contrasts))
-    shows = _rising(np.log(2 * both / (one + two)) / noise, *_PROOF)
-    proven = shows.copy()
-    proven[..., 1:] = np.maximum(proven[..., 1:], shows[..., :-1])
-    most = shows.max(axis=-1)
-    known, all_of_it = (_mean_around(each[..., np.newaxis], _AROUND) for each in (most * steady, most))
-    together = _rising((known / np.maximum(all_of_it, 1e-6))[..., 0], *_TOGETHER)
-    sure = proven * (steady * together)[..., np.newaxis]
-    return np.broadcast_to(sure, (len(first), *sure.shape))
-
-
-def _without_light(contrast: Float, total: Float) -> Float:
-    """Return a contrast without what light that became brighter makes of the scene, channel by channel."""
-    sharp, change = (
-        each - scipy.ndimage.uniform_filter(each, (SIDE, SIDE, 1)) for each in (total, contrast)
-    )
-    power = np.square(sharp).sum(axis=(0, 1))
-    return contrast - (sharp * change).sum(axis=(0, 1)) / np.maximum(power, 1e-30) * total
-
-
-def _frozen_cells(frames: Float) -> Float:
-    """Return 1 in cells of pixels that are not constant and equal in two frames, else 0: (y, x)."""
-    height, width = (size // _CELL * _CELL for size in frames.shape[1:3])
-    cells = frames[:, :height, :width].reshape(
-        len(frames), height // _CELL, _CELL, width // _CELL, _CELL, -1
-    )
-    shows = (cells != cells[:, :, :1, :, :1]).any(axis=(2, 4, 5))
-    same = (cells[1:] == cells[:-1]).all(axis=(2, 4, 5)) & shows[1:]
-    found = np.zeros(frames.shape[1:3], np.float32)
-    found[:height, :width] = np.kron(same.any(axis=0), np.ones((_CELL, _CELL), np.float32))
-    return found
-
-
-def _in_groups(values: Array) -> Array:
-    """Return means over groups of rings, (..., rings) -> (..., groups): each frequency counts."""
-    return np.stack(
-        [
-            values[..., first:last] @ (PER_RING[first:last] / PER_RING[first:last].sum())
-            for first, last in GROUPS
-        ],
-        axis=-1,
-    )
+    n_runs: int
 
 
 @dataclass(frozen=True)
@@ -211,79 +100,198 @@ class Stillness:
     chance, shared : ndarray (nodes, channels, rings)
         Standard deviations of log2 of the level: by chance, and of what all nodes have in common, such as
         motion that was not seen; infinite where nothing is proven.
-    share : float
-        Of the regions that are proven to stand still.
     """
 
     energy: Array
     chance: Array
     shared: Array
-    share: float
 
 
-def find_stillness(changes: Changes, brightness: Array) -> Stillness:
-    """Return what still regions show at the nodes of a picture whose regions have these brightnesses."""
-    ordered = np.sort(brightness)
-    rank = (np.searchsorted(ordered, changes.brightness) + 0.5) / (len(ordered) + 1)
-    near = node_weights(np.clip(rank, 0.5 / len(ordered), 1 - 0.5 / len(ordered))).astype(np.float64)
-    energy = (changes.first + changes.second) / 2
-    sure = changes.sure
-    frozen = float(changes.frozen.mean())
-    n_nodes, (_, n_channels, _) = near.shape[1], energy.shape
-    found = np.zeros((n_nodes, n_channels, N_RINGS))
-    by_chance, together = (np.full((n_nodes, n_channels, N_RINGS), np.inf) for _ in range(2))
-    for g, (first, last) in enumerate(GROUPS):
-        own = np.log(np.maximum(_in_groups(energy[:, 0])[:, g], 1e-30))
-        ratio = np.log(
-            np.maximum(_in_groups(changes.first[:, 0])[:, g], 1e-30)
-            / np.maximum(_in_groups(changes.second[:, 0])[:, g], 1e-30)
-        )
-        chance = 2 / (changes.n_contrasts * GROUP_FREEDOM[g])
-        weights = near * sure[:, g : g + 1]
-        is_known = weights.sum(axis=0) > _OVERLAP
-        if not is_known.any():
-            continue
-        at = (weights.T @ changes.brightness)[is_known] / weights.sum(axis=0)[is_known]
-        middle = np.array([_quantiles(own, weights[:, k], [0.5])[0] for k in np.flatnonzero(is_known)])
-        order = np.argsort(at)
-        away = own - np.interp(changes.brightness, at[order], middle[order])
-        for k in np.flatnonzero(is_known):
-            w = weights[:, k]
-            few = (w.sum() / _OVERLAP) ** -0.5
-            low, mid, high = _quantiles(away, w, [0.25, 0.5, 0.75])
-            excess = max(((high - low) / 1.349) ** 2 - chance * (1 + 2.33 * few), 0.0)
-            w = w * (np.abs(away - mid) < _GATE * np.sqrt(chance + excess))
-            n = w.sum() / _OVERLAP
-            if n < 1:
-                continue
-            drift = max(float(w @ ratio / w.sum()) ** 2 - 4 * chance / n, 0.0)
-            least = _quantiles(away, near[:, k], [_LOW])[0]
-            over = max(mid - least - (_LOW_NORMAL + 2.1 * few) * np.sqrt(chance), 0.0)
-            own_chance = 2 / (changes.n_contrasts * RING_FREEDOM[first:last]) / n
-            found[k, :, first:last] = np.einsum("n,ncr->cr", w, energy[:, :, first:last]) / w.sum()
-            by_chance[k, :, first:last] = np.sqrt(
-                _TO_LEVEL**2 * own_chance + 1 / n**2 + _FINEST**2
-            )
-            together[k, :, first:last] = np.sqrt(
-                _TO_LEVEL**2 * (excess + drift / 4 + over**2) + frozen**2
-            )
-    return Stillness(found, by_chance, together, float(sure.max(axis=1).mean()))
+def runs_of(frames: Float) -> list[Array]:
+    """Return the numbers of the frames of up to four runs from all over, that share none.
+
+    Frames that are the same as the one before are left out: they were repeated to have more of them.
+
+    Examples
+    --------
+    >>> [run.tolist() for run in runs_of(np.arange(8.0))]
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    differ = [t for t in range(len(frames)) if t == 0 or (frames[t] != frames[t - 1]).any()]
+    number = len(differ) // RUN
+    chosen = np.linspace(0, number - 1, min(number, _MOST_RUNS)).round().astype(int)
+    return [np.array(differ[RUN * run : RUN * (run + 1)]) for run in chosen]
+
+
+def measure_changes(windows: Iterable[tuple[Float, Array | None]]) -> Changes | None:
+    """Measure windows of runs, (runs, 3, y, x, 1 or 3), and where pixels are not missing; None if constant."""
+    found = [_measure_window(runs, valid) for runs, valid in windows]
+    if not any(len(each.brightness) for each in found):
+        return None
+    *values, n_runs = zip(*found, strict=True)
+    return Changes(*map(np.concatenate, values), max(n_runs))
+
+
+def _measure_window(runs: Float, valid: Array | None) -> Changes:
+    first, second, total = (np.stack(each) for each in zip(*map(_contrasts, runs), strict=True))
+    live = np.stack([np.all([is_live(frame) for frame in frames], axis=0) for frames in runs])
+    if valid is not None:
+        missing = (~valid.all(axis=1)).astype(np.float32)
+        live &= np.stack([region_mean(own) for own in missing]) <= _MISSING
+    sure = _sureness(*(_in_groups(each[..., 0, :]) for each in (first, second, total)), live)
+    frozen = np.stack([region_mean(_frozen(frames)) for frames in runs])
+    sure = sure * (1 - frozen)[..., np.newaxis]
+    brightness = np.stack([region_mean(frames.mean(axis=(0, -1))) for frames in runs])
+    values = (each[live] for each in (first, second, sure, brightness, frozen))
+    return Changes(*values, len(runs))
+
+
+def _contrasts(frames: Float) -> tuple[Float, Float, Float]:
+    """Return the energies of both contrasts of three frames and of their sum, (ry, rx, channels, rings)."""
+    before, middle, after = frames - frames.mean(axis=(1, 2), keepdims=True)
+    total = (before + middle + after) / np.float32(np.sqrt(3))
+    first = (after - before) / np.float32(np.sqrt(2))
+    second = (before - 2 * middle + after) / np.float32(np.sqrt(6))
+    steady = (_without_light(each, total) for each in (first, second))
+    return (*map(energies, steady), energies(total))
+
+
+def _without_light(contrast: Float, total: Float) -> Float:
+    """Return a contrast without what light that became brighter makes of the scene, channel by channel."""
+    sharp, change = (
+        each - scipy.ndimage.uniform_filter(each, (SIDE, SIDE, 1)) for each in (total, contrast)
+    )
+    power = np.square(sharp).sum(axis=(0, 1))
+    factor = (sharp * change).sum(axis=(0, 1)) / np.maximum(power, np.float32(_TINY))
+    return contrast - factor * total
+
+
+def _frozen(frames: Float) -> Float:
+    """Return 1 in cells that are not constant and the same in two frames, 0 elsewhere: (y, x)."""
+    height, width = (size // _CELL * _CELL for size in frames.shape[1:3])
+    cells = frames[:, :height, :width].reshape(
+        len(frames), height // _CELL, _CELL, width // _CELL, _CELL, -1
+    )
+    shows = (cells != cells[:, :, :1, :, :1]).any(axis=(2, 4, 5))
+    same = (cells[1:] == cells[:-1]).all(axis=(2, 4, 5)) & shows[1:]
+    found = np.zeros(frames.shape[1:3], np.float32)
+    found[:height, :width] = same.any(axis=0).repeat(_CELL, axis=0).repeat(_CELL, axis=1)
+    return found
+
+
+def _in_groups(values: Array) -> Array:
+    """Return means over the frequencies of groups of rings, (..., rings) -> (..., groups)."""
+    means = [
+        values[..., first:last] @ (PER_RING[first:last] / PER_RING[first:last].sum())
+        for first, last in GROUPS
+    ]
+    return np.stack(means, axis=-1)
+
+
+def _sureness(first: Array, second: Array, total: Array, live: Array) -> Array:
+    """Return how sure it is that regions stand still, from energies (runs, ry, rx, groups) of luminance.
+
+    Asked are all runs of a place and the regions around it: what moves does so for a while and not alone.
+    A group is proven by its own structure, or by that of the next lower one.
+    """
+    alive = live[..., np.newaxis].astype(np.float64)
+    one, two, both = ((each * alive).sum(axis=0) for each in (first, second, total))
+    freedom = len(first) * SQUARE_FREEDOM
+    wide = freedom * (_AROUND / _SQUARE) ** 2
+    steady = np.minimum(
+        _steadiness(_around(one, _SQUARE), _around(two, _SQUARE), freedom),
+        _steadiness(_around(one, _AROUND), _around(two, _AROUND), wide),
+    )
+    one, two, both = (_around(each, _SQUARE) for each in (one, two, both))
+    # variances of log of a gamma variate are 2 over its freedom; that of both contrasts has twice as much
+    above = np.log((2 * both + _TINY) / (one + two + _TINY)) / np.sqrt(3 / freedom)
+    shows = _rising(above, *_PROOF)
+    proven = shows.copy()
+    proven[..., 1:] = np.maximum(shows[..., 1:], shows[..., :-1])
+    most = shows.max(axis=-1)
+    share = _around(most * steady, _AROUND) / np.maximum(_around(most, _AROUND), 1e-6)
+    sure = proven * (steady * _rising(share, *_TOGETHER))[..., np.newaxis]
+    return np.broadcast_to(sure, first.shape)
 
 
 def _steadiness(first: Array, second: Array, freedom: Array) -> Array:
-    """Return how sure it is that two energies (..., groups) have one law in all groups."""
-    far = np.abs(np.log(first / second) / np.sqrt(4 / freedom)).max(axis=-1)
-    return 1 - _rising(far, *_CHANCE)
+    """Return how sure it is that two energies (..., groups) have one law, in all groups."""
+    ratio = np.log((first + _TINY) / (second + _TINY))
+    return 1 - _rising(np.abs(ratio / np.sqrt(4 / freedom)).max(axis=-1), *_CHANCE)
 
 
-def _mean_around(values: Array, side: int) -> Array:
-    """Return means of (ry, rx, n) over squares of regions."""
-    return scipy.ndimage.uniform_filter(values, (side, side, 1), mode="nearest")
+def _around(values: Array, side: int) -> Array:
+    """Return means of (ry, rx, ...) over squares of regions."""
+    sides = (side, side) + (1,) * (values.ndim - 2)
+    return scipy.ndimage.uniform_filter(values, sides, mode="nearest")
 
 
 def _rising(values: Array, low: float, high: float) -> Array:
     """Return 0 up to ``low``, 1 from ``high``, and a line between."""
     return np.clip((values - low) / (high - low), 0.0, 1.0)
+
+
+def find_stillness(changes: Changes, brightness: Array) -> Stillness:
+    """Return what still regions show at the nodes of a picture whose regions have these brightnesses."""
+    n_regions, ordered = len(brightness), np.sort(brightness)
+    rank = (np.searchsorted(ordered, changes.brightness) + 0.5) / (n_regions + 1)
+    near = node_weights(rank).astype(np.float64)
+    energy = (changes.first + changes.second) / 2
+    shape = near.shape[1], *energy.shape[1:]
+    found = Stillness(np.zeros(shape), np.full(shape, np.inf), np.full(shape, np.inf))
+    luminance, first, second = (
+        np.log(_in_groups(each[:, 0]) + _TINY) for each in (energy, changes.first, changes.second)
+    )
+    frozen = float(changes.frozen.mean())
+    for group, (start, stop) in enumerate(GROUPS):
+        weights = near * changes.sure[:, group, np.newaxis]
+        known = np.flatnonzero(weights.sum(axis=0) > _OVERLAP)
+        if not known.size:
+            continue
+        away = _from_middle(luminance[:, group], weights[:, known], changes.brightness)
+        ratio, chance = (first - second)[:, group], 1 / GROUP_FREEDOM[group]
+        for k in known:
+            kept, doubt = _doubt(away, ratio, weights[:, k], near[:, k], chance)
+            number = kept.sum() / _OVERLAP
+            if number < 1:
+                continue
+            own = 1 / (RING_FREEDOM[start:stop] * number)
+            mean = np.tensordot(kept, energy[:, :, start:stop], 1) / kept.sum()
+            found.energy[k, :, start:stop] = mean
+            # as if one place, in all runs, were wrong by a factor of two
+            risk = changes.n_runs / number
+            found.chance[k, :, start:stop] = np.sqrt(_TO_LEVEL**2 * own + risk**2 + _FINEST**2)
+            found.shared[k, :, start:stop] = np.sqrt(_TO_LEVEL**2 * doubt + frozen**2)
+    return found
+
+
+def _from_middle(values: Array, weights: Array, brightness: Array) -> Array:
+    """Return how far values lie from the line between the medians near nodes, (values, nodes)."""
+    at = brightness @ weights / weights.sum(axis=0)
+    middle = np.array([_quantiles(values, own, [0.5])[0] for own in weights.T])
+    order = np.argsort(at)
+    return values - np.interp(brightness, at[order], middle[order])
+
+
+def _doubt(
+    away: Array, ratio: Array, sure: Array, near: Array, chance: float
+) -> tuple[Array, float]:
+    """Return the weights of regions that agree, and a variance: of what shifts all, beyond chance.
+
+    Regions that are ``sure`` may differ by more than ``chance``; their contrasts may differ on average; and
+    among all that are ``near`` there may be some with less, which noise alone does not allow.
+    """
+    few = (sure.sum() / _OVERLAP) ** -0.5
+    low, middle, high = _quantiles(away, sure, [0.25, 0.5, 0.75])
+    spread = ((high - low) / _QUARTILES) ** 2
+    excess = max(spread - chance * (1 + _QUARTILE_ERROR * few), 0.0)
+    kept = sure * (np.abs(away - middle) < _GATE * np.sqrt(chance + excess))
+    if kept.sum() < _OVERLAP:
+        return kept, np.inf
+    drift = (kept @ ratio / kept.sum()) ** 2 - 4 * chance * _OVERLAP / kept.sum()
+    least = _quantiles(away, near, [_LOW])[0] + _BELOW * np.sqrt(chance)
+    above = max(middle - least - _LOW_ERROR * few * np.sqrt(chance), 0.0)
+    return kept, excess + max(drift, 0.0) / 4 + above**2
 
 
 def _quantiles(values: Array, weights: Array, shares: list[float]) -> Array:
@@ -295,10 +303,12 @@ def _quantiles(values: Array, weights: Array, shares: list[float]) -> Array:
 
 
 def correct(energy: Array, spread: Array, still: Stillness, least: float) -> tuple[Array, Array]:
-    """Return energies of noise (nodes, channels, rings) that are known by so much, with what is still.
+    """Return an estimate of noise and its spread with what is known of the noise of still regions.
 
-    The errors of an estimate are Gaussian, and nodes share a part of them: so what is measured at some
-    nodes says something of the others, too.
+    Errors of the estimate are taken for Gaussian, and nodes of brightness share a part of them: so what is
+    measured at some nodes says something of the others, too.  The more still regions disagree, the less is
+    it sure that they show noise alone: their doubt grows as its square where it exceeds the errors that
+    are to be corrected.
 
     Parameters
     ----------
@@ -310,24 +320,23 @@ def correct(energy: Array, spread: Array, still: Stillness, least: float) -> tup
     """
     n_nodes = len(energy)
     known = np.maximum(energy, least)
-    error = (np.log2(np.maximum(still.energy, least * 2.0**-10)) - np.log2(known)) / 2
-    new_energy, new_spread = energy.copy(), spread.copy()
+    error = np.log2(np.maximum(still.energy, least * 2.0**-10) / known) / 2
+    corrected, left = energy.copy(), spread.copy()
     for c, ring in np.ndindex(energy.shape[1:]):
-        seen = np.isfinite(still.shared[:, c, ring])
+        at = np.s_[:, c, ring]
+        seen = np.isfinite(still.shared[at])
         if not seen.any():
             continue
-        said = np.hypot(spread[:, c, ring], _UNSAID)
+        said = np.hypot(spread[at], _UNSAID)
         prior = np.outer(said, said) * (_SHARED + (1 - _SHARED) * np.eye(n_nodes))
-        chance, shared = still.chance[seen, c, ring], still.shared[seen, c, ring]
-        doubt = shared * np.sqrt(1 + (shared / _UNSAID) ** 2)
-        noise = np.diag(chance**2 + len(doubt) * doubt**2)  # all nodes say it once
+        chance, shared = still.chance[at][seen], still.shared[at][seen]
+        doubt = shared * np.hypot(1, shared / _UNSAID)
+        noise = np.diag(chance**2 + len(doubt) * doubt**2)  # all nodes together say it once
         gain = np.linalg.solve(prior[np.ix_(seen, seen)] + noise, prior[seen]).T
-        times = np.exp2(2 * gain @ error[seen, c, ring])
-        missing = known[:, c, ring] - energy[:, c, ring]
-        new_energy[:, c, ring] = np.maximum(known[:, c, ring] * times - missing, 0.0)
-        left = np.sqrt(np.maximum(1 - (gain * prior[:, seen]).sum(axis=1) / said**2, 0.0))
-        own = np.full(n_nodes, np.inf)
-        own[seen] = np.hypot(chance, shared)
-        bound = np.minimum(spread[:, c, ring], own)
-        new_spread[:, c, ring] = np.maximum(spread[:, c, ring] * left, np.where(seen, bound, 0.0))
-    return new_energy, new_spread
+        times = np.exp2(2 * gain @ error[at][seen])
+        corrected[at] = np.maximum(known[at] * times - (known[at] - energy[at]), 0.0)
+        unknown = np.sqrt(np.maximum(1 - (gain * prior[:, seen]).sum(axis=1) / said**2, 0.0))
+        measured = np.full(n_nodes, 0.0)
+        measured[seen] = np.minimum(np.hypot(chance, shared), spread[at][seen])
+        left[at] = np.maximum(spread[at] * unknown, measured)
+    return corrected, left
