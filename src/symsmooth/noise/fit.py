@@ -134,6 +134,7 @@ class Nodes:
     ring_spread: Array  # (channels, rings): the same of all nodes together
     share: Array  # (nodes,): of the picture
     texture: float  # log2 of the level of the middling region in that of the noise, 0 to 3
+    still: float  # how far it is what frames show where nothing moves, 0 to 1
 
     @property
     def level(self) -> float:
@@ -162,11 +163,12 @@ class Nodes:
 def nodes_of(found: Estimate, evidence: Evidence, changes: Changes | None = None) -> Nodes:
     """Return what was estimated, less what is as good as none, and what frames show where nothing moves."""
     least = evidence.floor * evidence.reference
-    energy, spread, counts = np.maximum(found.energy - least, 0.0), found.spread, found.energy
+    energy, spread, learnt = np.maximum(found.energy - least, 0.0), found.spread, 0.0
+    counts = found.energy
     if changes is not None:
         still = find_stillness(changes, evidence.brightness)
-        energy, spread = correct(energy, spread, still, least)
-        counts = energy + 1e-30
+        energy, spread, learnt = correct(energy, spread, still, least)
+        counts = energy + least if learnt > 0.0 else counts
     mean = energy @ PER_RING  # (nodes, channels)
     weight = counts * PER_RING
     said = np.sqrt((weight * spread**2).sum(axis=(1, 2)) / weight.sum(axis=(1, 2)))
@@ -178,7 +180,7 @@ def nodes_of(found: Estimate, evidence: Evidence, changes: Changes | None = None
     middle = float(share @ counts[:, 0, 3:5].mean(axis=1))
     typical = float(np.median(evidence.energy[:, 0, 3:5].mean(axis=1))) * evidence.reference
     texture = float(np.clip(np.log2(typical / middle) / 2, 0.0, 3.0))
-    return Nodes(rising, energy, mean.mean(axis=1), said, ring_spread, share, texture)
+    return Nodes(rising, energy, mean.mean(axis=1), said, ring_spread, share, texture, learnt)
 
 
 def _simplified(nodes: Nodes) -> Nodes:
@@ -347,6 +349,8 @@ def _finding(nodes: Nodes, spectrum: Array, coarse_channels: Array) -> Finding:
         reasons.append(f"colour has {rms[1:].mean() / rms[0]:.2f} times the noise of luminance")
     if not reasons:
         reasons.append("it is the same at all frequencies and at all brightnesses")
+    if nodes.still > 0.5:
+        reasons.append("it was measured on what changes between frames where nothing moves")
     more = nodes.level * (2.0 ** (2 * nodes.said) - 1)  # at two deviations
     return Finding(confidence(nodes), tuple(reasons), float(more))
 

@@ -302,8 +302,10 @@ def _quantiles(values: Array, weights: Array, shares: list[float]) -> Array:
     return values[order][np.minimum(at, len(values) - 1)]
 
 
-def correct(energy: Array, spread: Array, still: Stillness, least: float) -> tuple[Array, Array]:
-    """Return an estimate of noise and its spread with what is known of the noise of still regions.
+def correct(
+    energy: Array, spread: Array, still: Stillness, least: float
+) -> tuple[Array, Array, float]:
+    """Return an estimate of noise, and its spread, corrected by what still regions show; and how far, 0 to 1.
 
     Errors of the estimate are taken for Gaussian, and nodes of brightness share a part of them: so what is
     measured at some nodes says something of the others, too.  The more still regions disagree, the less is
@@ -321,7 +323,7 @@ def correct(energy: Array, spread: Array, still: Stillness, least: float) -> tup
     n_nodes = len(energy)
     known = np.maximum(energy, least)
     error = np.log2(np.maximum(still.energy, least * 2.0**-10) / known) / 2
-    corrected, left = energy.copy(), spread.copy()
+    corrected, left, learnt = energy.copy(), spread.copy(), np.zeros(energy.shape)
     for c, ring in np.ndindex(energy.shape[1:]):
         at = np.s_[:, c, ring]
         seen = np.isfinite(still.shared[at])
@@ -335,8 +337,8 @@ def correct(energy: Array, spread: Array, still: Stillness, least: float) -> tup
         gain = np.linalg.solve(prior[np.ix_(seen, seen)] + noise, prior[seen]).T
         times = np.exp2(2 * gain @ error[at][seen])
         corrected[at] = np.maximum(known[at] * times - (known[at] - energy[at]), 0.0)
-        unknown = np.sqrt(np.maximum(1 - (gain * prior[:, seen]).sum(axis=1) / said**2, 0.0))
-        measured = np.full(n_nodes, 0.0)
+        learnt[at] = np.clip((gain * prior[:, seen]).sum(axis=1) / said**2, 0.0, 1.0)
+        measured = np.zeros(n_nodes)
         measured[seen] = np.minimum(np.hypot(chance, shared), spread[at][seen])
-        left[at] = np.maximum(spread[at] * unknown, measured)
-    return corrected, left
+        left[at] = np.maximum(spread[at] * np.sqrt(1 - learnt[at]), measured)
+    return corrected, left, float(learnt.mean())
