@@ -44,8 +44,12 @@ GROUP_FREEDOM = np.array([60.1, 133.9, 190.1])
 SQUARE_FREEDOM = np.array([170.1, 378.1, 527.5])
 _SQUARE, _AROUND = 3, 9  # regions a side that are asked together
 _OVERLAP = 6.25  # regions of 20 pixels a side lie 8 pixels apart: so many share a pixel
-_CHANCE = 2.0, 4.0  # deviations by which contrasts differ: by chance up to, surely not from
-_PROOF = 3.0, 6.0  # those by which the sum exceeds them: by chance up to, surely not from
+# Deviations by which contrasts differ, in the worst of three groups: by chance up to, surely not from.  On the
+# larger squares many regions depend, so it is stricter what is no chance.
+_CHANCE, _CHANCE_AROUND = (2.0, 4.0), (3.0, 5.0)
+# Energy of the sum in that of the contrasts, (1 + 2 r) / (1 - r) where frames share r of their variance: half
+# of it, which what moves may, and three quarters, of which no motion leaves both contrasts alike.
+_PROOF = 4.0, 10.0
 # Share of the regions around that are steady, of those with structure: surely chance up to, surely still
 # from.  Of still ones it is 0.96 by the law of chance.
 _TOGETHER = 0.6, 0.9
@@ -197,33 +201,29 @@ def _sureness(first: Array, second: Array, total: Array, live: Array) -> Array:
     alive = live[..., np.newaxis].astype(np.float64)
     one, two, both = ((each * alive).sum(axis=0) for each in (first, second, total))
     freedom = len(first) * SQUARE_FREEDOM
-    wide = freedom * (_AROUND / _SQUARE) ** 2
-    steady = np.minimum(
-        _steadiness(_around(one, _SQUARE), _around(two, _SQUARE), freedom),
-        _steadiness(_around(one, _AROUND), _around(two, _AROUND), wide),
-    )
+    wide = _apart(_around(one, _AROUND), _around(two, _AROUND), freedom * (_AROUND / _SQUARE) ** 2)
     one, two, both = (_around(each, _SQUARE) for each in (one, two, both))
-    # variances of log of a gamma variate are 2 over its freedom; that of both contrasts has twice as much
-    above = np.log((2 * both + _TINY) / (one + two + _TINY)) / np.sqrt(3 / freedom)
-    shows = _rising(above, *_PROOF)
+    steady = 1 - _rising(_apart(one, two, freedom), *_CHANCE)
+    shows = _rising(2 * both / (one + two + _TINY), *_PROOF)
     proven = shows.copy()
     proven[..., 1:] = np.maximum(shows[..., 1:], shows[..., :-1])
     most = shows.max(axis=-1)
     share = _around(most * steady, _AROUND) / np.maximum(_around(most, _AROUND), 1e-6)
-    sure = proven * (steady * _rising(share, *_TOGETHER))[..., np.newaxis]
+    together = _rising(share, *_TOGETHER) * (1 - _rising(wide, *_CHANCE_AROUND))
+    sure = proven * (steady * together)[..., np.newaxis]
     return np.broadcast_to(sure, first.shape)
 
 
-def _steadiness(first: Array, second: Array, freedom: Array) -> Array:
-    """Return how sure it is that two energies (..., groups) have one law, in all groups."""
+def _apart(first: Array, second: Array, freedom: Array) -> Array:
+    """Return by how many deviations two energies (..., groups) differ, in the group where they do most."""
     ratio = np.log((first + _TINY) / (second + _TINY))
-    return 1 - _rising(np.abs(ratio / np.sqrt(4 / freedom)).max(axis=-1), *_CHANCE)
+    return np.abs(ratio / np.sqrt(4 / freedom)).max(axis=-1)
 
 
 def _around(values: Array, side: int) -> Array:
     """Return means of (ry, rx, ...) over squares of regions."""
     sides = (side, side) + (1,) * (values.ndim - 2)
-    return scipy.ndimage.uniform_filter(values, sides, mode="nearest")
+    return np.maximum(scipy.ndimage.uniform_filter(values, sides, mode="nearest"), 0.0)
 
 
 def _rising(values: Array, low: float, high: float) -> Array:
@@ -249,6 +249,8 @@ def find_stillness(changes: Changes, brightness: Array) -> Stillness:
         if not known.size:
             continue
         away = _from_middle(luminance[:, group], weights[:, known], changes.brightness)
+        # as if one place, in all runs, were wrong by a factor of two
+        risk = _OVERLAP * changes.n_runs / changes.sure[:, group].sum()
         ratio, chance = (first - second)[:, group], 1 / GROUP_FREEDOM[group]
         for k in known:
             kept, doubt = _doubt(away, ratio, weights[:, k], near[:, k], chance)
@@ -258,10 +260,8 @@ def find_stillness(changes: Changes, brightness: Array) -> Stillness:
             own = 1 / (RING_FREEDOM[start:stop] * number)
             mean = np.tensordot(kept, energy[:, :, start:stop], 1) / kept.sum()
             found.energy[k, :, start:stop] = mean
-            # as if one place, in all runs, were wrong by a factor of two
-            risk = changes.n_runs / number
-            found.chance[k, :, start:stop] = np.sqrt(_TO_LEVEL**2 * own + risk**2 + _FINEST**2)
-            found.shared[k, :, start:stop] = np.sqrt(_TO_LEVEL**2 * doubt + frozen**2)
+            found.chance[k, :, start:stop] = np.sqrt(_TO_LEVEL**2 * own + _FINEST**2)
+            found.shared[k, :, start:stop] = np.sqrt(_TO_LEVEL**2 * doubt + risk**2 + frozen**2)
     return found
 
 
@@ -308,7 +308,8 @@ def correct(
     """Return an estimate of noise, and its spread, corrected by what still regions show; and how far, 0 to 1.
 
     Errors of the estimate are taken for Gaussian, and nodes of brightness share a part of them: so what is
-    measured at some nodes says something of the others, too.  The more still regions disagree, the less is
+    measured at some nodes says something of the others, too.  Its variance is what it says, and at least as
+    much as makes the disagreement likely that is seen (empirical Bayes).  The more still regions disagree, the less is
     it sure that they show noise alone: their doubt grows as its square where it exceeds the errors that
     are to be corrected.
 
@@ -329,10 +330,12 @@ def correct(
         seen = np.isfinite(still.shared[at])
         if not seen.any():
             continue
-        said = np.hypot(spread[at], _UNSAID)
-        prior = np.outer(said, said) * (_SHARED + (1 - _SHARED) * np.eye(n_nodes))
         chance, shared = still.chance[at][seen], still.shared[at][seen]
         doubt = shared * np.hypot(1, shared / _UNSAID)
+        said = np.hypot(spread[at], _UNSAID)
+        unsaid = np.mean(error[at][seen] ** 2 - chance**2 - doubt**2 - said[seen] ** 2)
+        said = np.sqrt(said**2 + max(unsaid, 0.0))
+        prior = np.outer(said, said) * (_SHARED + (1 - _SHARED) * np.eye(n_nodes))
         noise = np.diag(chance**2 + len(doubt) * doubt**2)  # all nodes together say it once
         gain = np.linalg.solve(prior[np.ix_(seen, seen)] + noise, prior[seen]).T
         times = np.exp2(2 * gain @ error[at][seen])
