@@ -7,21 +7,26 @@ import pytest
 import scipy.ndimage
 
 import symsmooth
+from symsmooth.core import blocks
 from symsmooth.core.image import open_image
 from symsmooth.core.metrics import psnr
+from symsmooth.gsfw.series import _surveyed
 from symsmooth.noise import NoiseModel, resolve
-from symsmooth.noise.evidence import energies
+from symsmooth.noise.changes import (
+    SQUARE_FREEDOM,
+    _around,
+    in_groups,
+    measure_changes,
+    runs_of,
+)
+from symsmooth.noise.evidence import PER_RING, energies
 from symsmooth.noise.fit import _changes
 from symsmooth.noise.stillness import (
     GROUP_FREEDOM,
     RING_FREEDOM,
-    SQUARE_FREEDOM,
-    _around,
-    _in_groups,
+    Stillness,
     correct,
     find_stillness,
-    measure_changes,
-    runs_of,
 )
 
 SIDE, SIGMA = 128, 3.0
@@ -53,6 +58,11 @@ def find_in_space(series: np.ndarray, axis: int | None = None) -> NoiseModel:
     return resolve(open_image(series, axis))
 
 
+def assert_same_level(one: NoiseModel, other: NoiseModel) -> None:
+    at = np.linspace(0, 255, 20)
+    np.testing.assert_array_equal(one.level_at(at), other.level_at(at))
+
+
 def rolling(scene: np.ndarray, step: tuple[int, int], n_frames: int = 9) -> np.ndarray:
     return np.stack([np.roll(scene, (step[0] * t, step[1] * t), (0, 1)) for t in range(n_frames)])
 
@@ -60,7 +70,7 @@ def rolling(scene: np.ndarray, step: tuple[int, int], n_frames: int = 9) -> np.n
 def test_the_freedom_of_energies_is_that_of_white_noise() -> None:
     """Twice the squared mean over the variance, of regions that share no pixel."""
     found = energies(np.random.default_rng(0).standard_normal((1000, 1000, 1)).astype(np.float32))
-    rings, groups = found[::3, ::3, 0], _in_groups(found[:, :, 0])
+    rings, groups = found[::3, ::3, 0], in_groups(found[:, :, 0])
     squares = _around(groups, 3)[2:-2:6, 2:-2:6]
     for values, freedom in (
         (rings, RING_FREEDOM), (groups[::3, ::3], GROUP_FREEDOM), (squares, SQUARE_FREEDOM)
@@ -100,14 +110,22 @@ def test_texture_everywhere_is_no_noise_where_it_stands_still(sigma: float) -> N
 @pytest.mark.parametrize("step", [(1, 0), (3, 5), (0, 40)])
 def test_where_all_moves_the_bits_are_those_of_the_spatial_estimate(step: tuple[int, int]) -> None:
     pixels = with_noise(rolling(texture(), step))
-    assert find(pixels).level == find_in_space(pixels).level
+    assert_same_level(find(pixels), find_in_space(pixels))
 
 
 def test_two_frames_say_nothing_of_motion() -> None:
     pixels = with_noise(still(texture(), 2))
-    assert find(pixels).level == find_in_space(pixels).level
+    assert_same_level(find(pixels), find_in_space(pixels))
     assert runs_of(pixels) == []
-    assert [len(runs_of(np.arange(float(n)))) for n in (1, 2, 3, 5, 6, 12, 99)] == [0, 0, 1, 1, 2, 4, 4]
+    assert [len(runs_of(np.arange(float(n)))) for n in (1, 2, 3, 5, 6, 12, 99)] == [
+        0,
+        0,
+        1,
+        1,
+        2,
+        4,
+        4,
+    ]
 
 
 def test_what_stands_still_speaks_for_all() -> None:
@@ -193,27 +211,19 @@ def test_photons_keep_their_law() -> None:
     counts = np.random.default_rng(0).poisson(clean).astype(np.uint16)
     at = np.quantile(clean, [0.1, 0.5, 0.9])
     (levels,) = find(counts).level_at(at)
-    np.testing.assert_allclose(levels, np.sqrt(at), rtol=0.04)
+    np.testing.assert_allclose(levels, np.sqrt(at), rtol=0.06)
     law = resolve(open_image(counts, None, time_axis=0), noise="poisson-gaussian").photons
     assert law.gain[0] == pytest.approx(1.0, rel=0.15)
 
 
 def test_coarse_noise_is_found_under_texture() -> None:
-    noise = np.random.default_rng(0).standard_normal((9, SIDE, SIDE))
+    noise = np.random.default_rng(7).standard_normal((9, SIDE, SIDE))
     coarse = scipy.ndimage.gaussian_filter(noise, (0, 0.8, 0.8))
-    pixels = still(texture()) + 4 * coarse / coarse.std()
-    model = find(pixels.astype(np.float32))
-    own = energies((4 * coarse[0] / coarse.std()).astype(np.float32)[..., np.newaxis])
-    assert model.level.typical**2 == pytest.approx(
-        float((own.mean(axis=(0, 1))[0] @ _ring_shares())), rel=0.1
-    )
+    coarse *= 4 / coarse.std()
+    model = find((still(texture()) + coarse).astype(np.float32))
+    rings = energies(coarse[0].astype(np.float32)[..., np.newaxis]).mean(axis=(0, 1))[0]
+    assert model.level.typical == pytest.approx(np.sqrt(rings @ PER_RING), rel=0.05)
     assert model.coarse_share > 0.5
-
-
-def _ring_shares() -> np.ndarray:
-    from symsmooth.noise.evidence import PER_RING
-
-    return PER_RING
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float64])
@@ -242,7 +252,7 @@ def test_missing_pixels_black_frames_and_odd_sizes_do_no_harm() -> None:
     assert find(pixels, mask=mask).sigma == pytest.approx(SIGMA, rel=0.03)
     dark = with_noise(still(texture(), 12))
     dark[0] = dark[7] = 0.0  # runs with them show nothing
-    assert find(dark).sigma == pytest.approx(find_in_space(dark).sigma, rel=0.35)
+    assert find(dark).sigma == pytest.approx(SIGMA, rel=0.03)
     assert find(np.zeros((5, 64, 64), np.uint8)).sigma == 0.0
     assert measure_changes([]) is None
 
@@ -250,27 +260,16 @@ def test_missing_pixels_black_frames_and_odd_sizes_do_no_harm() -> None:
 def test_the_weight_of_still_regions_is_continuous() -> None:
     """An estimate moves from its own value to what was measured as that becomes surer, and never beyond."""
     energy, spread = np.full((9, 1, 7), 4.0), np.full((9, 1, 7), 0.2)
-    found = find_stillness_like(energy)
     levels = []
     for doubt in (np.inf, 3.0, 1.0, 0.3, 0.1, 0.03, 0.0):
-        still_regions = found(1.0, doubt)
-        new, left, share = correct(energy, spread, still_regions, 1e-6)
+        found = Stillness(*(np.full(energy.shape, value) for value in (1.0, 0.01, doubt)))
+        new, left, share = correct(energy, spread, found, 1e-6)
         levels.append(float(new.mean()))
         assert (left <= spread + 1e-12).all()
         assert 0 <= share <= 1
     assert levels[0] == 4.0
     assert levels[-1] == pytest.approx(1.0, rel=0.05)
     assert (np.diff(levels) < 0).all()
-
-
-def find_stillness_like(energy: np.ndarray):  # type: ignore[no-untyped-def]
-    from symsmooth.noise.stillness import Stillness
-
-    def make(value: float, doubt: float) -> Stillness:
-        shape = energy.shape
-        return Stillness(np.full(shape, value), np.full(shape, 0.01), np.full(shape, doubt))
-
-    return make
 
 
 def test_arrays_and_frames_have_the_same_bits_when_noise_is_measured_between_them() -> None:
@@ -282,9 +281,6 @@ def test_arrays_and_frames_have_the_same_bits_when_noise_is_measured_between_the
 
 
 def test_frames_that_are_cut_are_surveyed_in_runs(monkeypatch) -> None:
-    from symsmooth.core import blocks
-    from symsmooth.gsfw.series import _surveyed
-
     assert [_surveyed(n) for n in (5, 7, 18)] == [
         [0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 5], [3, 4, 5, 12, 13, 14],
     ]  # fmt: skip

@@ -24,7 +24,7 @@ from ..core.channels import Channels, Groups
 from ..core.image import Array, Float, Picture, Piece, open_image
 from ..core.parallel import Pool
 from ..noise import Noise, resolve
-from ..noise.stillness import RUN
+from ..noise.changes import RUN
 from ..noise.specks import Specks, count_specks, without_specks
 from .removal import How, Removed, remove_noise
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core.image import Array, Float, Picture
 from ..core.parallel import Pool
+from .changes import Changes, measure_changes, runs_of
 from .estimator import Estimate, estimate, load_weights
 from .evidence import CENTRES, NODES, OPPONENT, PER_RING, RADIUS, SIDE, Evidence, measure
 from .finding import Finding
@@ -24,7 +25,7 @@ from .level import FINEST, picture_sigma
 from .levels import Constant, Curve, Level, Photons, PlaceCurve
 from .model import NoiseModel, White
 from .spectrum import coarse_shares
-from .stillness import Changes, correct, find_stillness, measure_changes, runs_of
+from .stillness import correct, find_stillness
 
 _SMALLEST = (
     32  # pixels a side: a smaller picture shows too few regions; its noise is taken for white

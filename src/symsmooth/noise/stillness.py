@@ -1,97 +1,36 @@
-"""Noise of a series where the scene stands still: there, what changes from frame to frame is noise alone.
+"""Noise of a series where it stands still, beside what its frames show one by one.
 
-Of three frames in a row two contrasts are taken, (f2 - f0) / sqrt 2 and (f0 - 2 f1 + f2) / sqrt 6, and
-their sum, (f0 + f1 + f2) / sqrt 3.  These are orthonormal: noise that frames do not share has the same
-covariance in all three, and they are uncorrelated.  What stands still is in the sum only.  What moves
-steadily is more in the first contrast than in the second, and so is what a codec carries over from frame to
-frame; what moved so far that it is another is as much in the contrasts as in the sum.
-
-So a region is proven to stand still if both contrasts have the same energy and the sum has more; nothing
-needs to be known of the noise.  Of two gamma variates of one law, ratio and sum are independent: regions
-that are chosen by the ratio of their contrasts have a mean energy without bias, that of the noise.
-
-How far it is believed follows from how well regions of one brightness agree: their noise is the same; what
-is left of motion, and what a codec left out, is not.  Where nothing is proven nothing changes.
+How far it is believed follows from how well still regions of one brightness agree: their noise is the same;
+what is left of motion, and what a codec left out, is not.  Where nothing is proven nothing changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-import scipy.ndimage
 
-from ..core.image import Array, Float
-from .evidence import (
-    GROUPS,
-    N_RINGS,
-    PER_RING,
-    SIDE,
-    energies,
-    is_live,
-    node_weights,
-    region_mean,
-)
+from ..core.image import Array
+from .changes import TINY, Changes, in_groups
+from .evidence import GROUPS, node_weights
 
-RUN = 3  # frames that are compared: of two, motion cannot be told from noise
-_MOST_RUNS = 4  # more say no more
-# Degrees of freedom of white noise in the energies of a region, by ring and by group, and of three by three
-# regions, by group: (tr A)^2 / tr A^2 of the quadratic form (tests/noise/test_stillness.py).
+# Degrees of freedom of the energies of white noise in a region, by ring and by group: (tr A)^2 / tr A^2 of
+# the quadratic form (tests/noise/test_stillness.py).
 RING_FREEDOM = np.array([18.9, 27.7, 46.7, 72.7, 89.6, 120.9, 102.5])
 GROUP_FREEDOM = np.array([60.1, 133.9, 190.1])
-SQUARE_FREEDOM = np.array([170.1, 378.1, 527.5])
-_SQUARE, _AROUND = 3, 9  # regions a side that are asked together
 _OVERLAP = 6.25  # regions of 20 pixels a side lie 8 pixels apart: so many share a pixel
-# Deviations by which contrasts differ, in the worst of three groups: by chance up to, surely not from.  On the
-# larger squares many regions depend, so it is stricter what is no chance.
-_CHANCE, _CHANCE_AROUND = (2.0, 4.0), (3.0, 5.0)
-# Energy of the sum in that of the contrasts, (1 + 2 r) / (1 - r) where frames share r of their variance: half
-# of it, which what moves may, and three quarters, of which no motion leaves both contrasts alike.
-_PROOF = 4.0, 10.0
-# Share of the regions around that are steady, of those with structure: surely chance up to, surely still
-# from.  Of still ones it is 0.96 by the law of chance.
-_TOGETHER = 0.6, 0.9
 _GATE = 3.0  # deviations from the other regions of a brightness: farther ones do not count
 # Noise is in all regions: the energies of those below this quantile lie so many deviations below its mean.
 _LOW, _BELOW = 0.05, 1.645
-# Deviations, in those of one value over the root of their number, of quantiles of Gaussian values, and of
-# their variance by quartiles
+# Deviations of such a quantile of Gaussian values, and of their variance by quartiles: in the deviation
+# (the variance) of one value over the root of their number.
 _LOW_ERROR, _QUARTILE_ERROR = 2.11, 2.33
 _QUARTILES = 1.349  # deviations between the quartiles of Gaussian values
-_CELL = 4  # pixels a side: so many are equal in two frames by no chance
-_MISSING = 0.1  # share of missing pixels in a region that is used, as in a picture
-# Of log2 of the level: what need not be known better, by which less than 0.01 dB is lost (frames.TOLERANCE);
-# and errors that the estimator does not know of: the least that it is taken to have.
+# Of log2 of the level: what need not be known better, as 0.01 dB is lost by it; and errors that the
+# estimator does not know of, at least.
 _FINEST, _UNSAID = 0.01, 0.1
 _SHARED = 0.5  # share of the variance of its errors that nodes of brightness have in common
 _TO_LEVEL = 1 / (2 * np.log(2))  # from the natural logarithm of an energy to log2 of the level
-_TINY = 1e-30
-
-
-class Changes(NamedTuple):
-    """What regions of runs of frames show of their changes.
-
-    Attributes
-    ----------
-    first, second : ndarray (regions, channels, rings)
-        Energies of both contrasts.
-    sure : ndarray (regions, groups)
-        How sure it is that nothing moves in them, 0 to 1.
-    brightness : ndarray (regions,)
-    frozen : ndarray (regions,)
-        Share of pixels that show something and did not change by a bit.
-    n_runs : int
-        In which a region was measured at each place.
-    """
-
-    first: Array
-    second: Array
-    sure: Array
-    brightness: Array
-    frozen: Array
-    n_runs: int
 
 
 @dataclass(frozen=True)
@@ -111,126 +50,6 @@ class Stillness:
     shared: Array
 
 
-def runs_of(frames: Float) -> list[Array]:
-    """Return the numbers of the frames of up to four runs from all over, that share none.
-
-    Frames that are the same as the one before are left out: they were repeated to have more of them.
-
-    Examples
-    --------
-    >>> [run.tolist() for run in runs_of(np.arange(8.0))]
-    [[0, 1, 2], [3, 4, 5]]
-    """
-    differ = [t for t in range(len(frames)) if t == 0 or (frames[t] != frames[t - 1]).any()]
-    number = len(differ) // RUN
-    chosen = np.linspace(0, number - 1, min(number, _MOST_RUNS)).round().astype(int)
-    return [np.array(differ[RUN * run : RUN * (run + 1)]) for run in chosen]
-
-
-def measure_changes(windows: Iterable[tuple[Float, Array | None]]) -> Changes | None:
-    """Measure windows of runs, (runs, 3, y, x, 1 or 3), and where pixels are not missing; None if constant."""
-    found = [_measure_window(runs, valid) for runs, valid in windows]
-    if not any(len(each.brightness) for each in found):
-        return None
-    *values, n_runs = zip(*found, strict=True)
-    return Changes(*map(np.concatenate, values), max(n_runs))
-
-
-def _measure_window(runs: Float, valid: Array | None) -> Changes:
-    first, second, total = (np.stack(each) for each in zip(*map(_contrasts, runs), strict=True))
-    live = np.stack([np.all([is_live(frame) for frame in frames], axis=0) for frames in runs])
-    if valid is not None:
-        missing = (~valid.all(axis=1)).astype(np.float32)
-        live &= np.stack([region_mean(own) for own in missing]) <= _MISSING
-    sure = _sureness(*(_in_groups(each[..., 0, :]) for each in (first, second, total)), live)
-    frozen = np.stack([region_mean(_frozen(frames)) for frames in runs])
-    sure = sure * (1 - frozen)[..., np.newaxis]
-    brightness = np.stack([region_mean(frames.mean(axis=(0, -1))) for frames in runs])
-    values = (each[live] for each in (first, second, sure, brightness, frozen))
-    return Changes(*values, len(runs))
-
-
-def _contrasts(frames: Float) -> tuple[Float, Float, Float]:
-    """Return the energies of both contrasts of three frames and of their sum, (ry, rx, channels, rings)."""
-    before, middle, after = frames - frames.mean(axis=(1, 2), keepdims=True)
-    total = (before + middle + after) / np.float32(np.sqrt(3))
-    first = (after - before) / np.float32(np.sqrt(2))
-    second = (before - 2 * middle + after) / np.float32(np.sqrt(6))
-    steady = (_without_light(each, total) for each in (first, second))
-    return (*map(energies, steady), energies(total))
-
-
-def _without_light(contrast: Float, total: Float) -> Float:
-    """Return a contrast without what light that became brighter makes of the scene, channel by channel."""
-    sharp, change = (
-        each - scipy.ndimage.uniform_filter(each, (SIDE, SIDE, 1)) for each in (total, contrast)
-    )
-    power = np.square(sharp).sum(axis=(0, 1))
-    factor = (sharp * change).sum(axis=(0, 1)) / np.maximum(power, np.float32(_TINY))
-    return contrast - factor * total
-
-
-def _frozen(frames: Float) -> Float:
-    """Return 1 in cells that are not constant and the same in two frames, 0 elsewhere: (y, x)."""
-    height, width = (size // _CELL * _CELL for size in frames.shape[1:3])
-    cells = frames[:, :height, :width].reshape(
-        len(frames), height // _CELL, _CELL, width // _CELL, _CELL, -1
-    )
-    shows = (cells != cells[:, :, :1, :, :1]).any(axis=(2, 4, 5))
-    same = (cells[1:] == cells[:-1]).all(axis=(2, 4, 5)) & shows[1:]
-    found = np.zeros(frames.shape[1:3], np.float32)
-    found[:height, :width] = same.any(axis=0).repeat(_CELL, axis=0).repeat(_CELL, axis=1)
-    return found
-
-
-def _in_groups(values: Array) -> Array:
-    """Return means over the frequencies of groups of rings, (..., rings) -> (..., groups)."""
-    means = [
-        values[..., first:last] @ (PER_RING[first:last] / PER_RING[first:last].sum())
-        for first, last in GROUPS
-    ]
-    return np.stack(means, axis=-1)
-
-
-def _sureness(first: Array, second: Array, total: Array, live: Array) -> Array:
-    """Return how sure it is that regions stand still, from energies (runs, ry, rx, groups) of luminance.
-
-    Asked are all runs of a place and the regions around it: what moves does so for a while and not alone.
-    A group is proven by its own structure, or by that of the next lower one.
-    """
-    alive = live[..., np.newaxis].astype(np.float64)
-    one, two, both = ((each * alive).sum(axis=0) for each in (first, second, total))
-    freedom = len(first) * SQUARE_FREEDOM
-    wide = _apart(_around(one, _AROUND), _around(two, _AROUND), freedom * (_AROUND / _SQUARE) ** 2)
-    one, two, both = (_around(each, _SQUARE) for each in (one, two, both))
-    steady = 1 - _rising(_apart(one, two, freedom), *_CHANCE)
-    shows = _rising(2 * both / (one + two + _TINY), *_PROOF)
-    proven = shows.copy()
-    proven[..., 1:] = np.maximum(shows[..., 1:], shows[..., :-1])
-    most = shows.max(axis=-1)
-    share = _around(most * steady, _AROUND) / np.maximum(_around(most, _AROUND), 1e-6)
-    together = _rising(share, *_TOGETHER) * (1 - _rising(wide, *_CHANCE_AROUND))
-    sure = proven * (steady * together)[..., np.newaxis]
-    return np.broadcast_to(sure, first.shape)
-
-
-def _apart(first: Array, second: Array, freedom: Array) -> Array:
-    """Return by how many deviations two energies (..., groups) differ, in the group where they do most."""
-    ratio = np.log((first + _TINY) / (second + _TINY))
-    return np.abs(ratio / np.sqrt(4 / freedom)).max(axis=-1)
-
-
-def _around(values: Array, side: int) -> Array:
-    """Return means of (ry, rx, ...) over squares of regions."""
-    sides = (side, side) + (1,) * (values.ndim - 2)
-    return np.maximum(scipy.ndimage.uniform_filter(values, sides, mode="nearest"), 0.0)
-
-
-def _rising(values: Array, low: float, high: float) -> Array:
-    """Return 0 up to ``low``, 1 from ``high``, and a line between."""
-    return np.clip((values - low) / (high - low), 0.0, 1.0)
-
-
 def find_stillness(changes: Changes, brightness: Array) -> Stillness:
     """Return what still regions show at the nodes of a picture whose regions have these brightnesses."""
     n_regions, ordered = len(brightness), np.sort(brightness)
@@ -240,7 +59,7 @@ def find_stillness(changes: Changes, brightness: Array) -> Stillness:
     shape = near.shape[1], *energy.shape[1:]
     found = Stillness(np.zeros(shape), np.full(shape, np.inf), np.full(shape, np.inf))
     luminance, first, second = (
-        np.log(_in_groups(each[:, 0]) + _TINY) for each in (energy, changes.first, changes.second)
+        np.log(in_groups(each[:, 0]) + TINY) for each in (energy, changes.first, changes.second)
     )
     frozen = float(changes.frozen.mean())
     for group, (start, stop) in enumerate(GROUPS):
@@ -305,13 +124,13 @@ def _quantiles(values: Array, weights: Array, shares: list[float]) -> Array:
 def correct(
     energy: Array, spread: Array, still: Stillness, least: float
 ) -> tuple[Array, Array, float]:
-    """Return an estimate of noise, and its spread, corrected by what still regions show; and how far, 0 to 1.
+    """Return an estimate of noise, and its spread, corrected by still regions; and how far it is, 0 to 1.
 
     Errors of the estimate are taken for Gaussian, and nodes of brightness share a part of them: so what is
-    measured at some nodes says something of the others, too.  Its variance is what it says, and at least as
-    much as makes the disagreement likely that is seen (empirical Bayes).  The more still regions disagree, the less is
-    it sure that they show noise alone: their doubt grows as its square where it exceeds the errors that
-    are to be corrected.
+    measured at some nodes says something of the others, too.  Their variance is what the estimate says, and
+    at least what makes the disagreement likely that is seen (empirical Bayes).  The more still regions
+    disagree, the less sure is it that they show noise alone: their doubt grows as its square where it
+    exceeds the errors that are to be corrected.
 
     Parameters
     ----------
