@@ -7,6 +7,7 @@ import pytest
 import scipy.ndimage
 
 import symsmooth
+from symsmooth.app.stack import noise_of_frames
 from symsmooth.core import blocks
 from symsmooth.core.image import open_image
 from symsmooth.core.metrics import psnr
@@ -278,6 +279,11 @@ def test_arrays_and_frames_have_the_same_bits_when_noise_is_measured_between_the
     whole = symsmooth.denoise(pixels, time_axis=0, workers=2, **options)
     frames = symsmooth.denoise_frames(iter(pixels), workers=1, **options)
     np.testing.assert_array_equal(whole, np.stack(list(frames)))
+
+
+def test_frames_of_files_are_asked_at_the_same_door() -> None:
+    pixels = with_noise(still(texture(), 9))
+    assert_same_level(resolve(noise_of_frames(list(pixels), None, "auto", "auto")), find(pixels))
 
 
 def test_frames_that_are_cut_are_surveyed_in_runs(monkeypatch) -> None:

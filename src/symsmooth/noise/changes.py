@@ -101,16 +101,27 @@ def measure_changes(windows: Iterable[tuple[Float, Array | None]]) -> Changes | 
 def _measure_window(runs: Float, valid: Array | None) -> Changes:
     contrasts = [_contrasts(frames) for frames in runs]
     first, second, total = (np.stack([own[k] for own in contrasts]) for k in range(3))
-    live = np.stack([np.all([is_live(frame) for frame in frames], axis=0) for frames in runs])
+    live = np.stack([_is_live(frames) for frames in runs])
     if valid is not None:
-        missing = (~valid.all(axis=1)).astype(np.float32)
-        live &= np.stack([region_mean(own) for own in missing]) <= _MISSING
+        live &= np.stack([_is_known(own) for own in valid])
     luminance = [in_groups(each[..., 0, :]) for each in (first, second, total)]
     sure = _sureness(luminance[0], luminance[1], luminance[2], live)
     frozen = np.stack([region_mean(_frozen(frames)) for frames in runs])
     sure = sure * (1 - frozen)[..., np.newaxis]
     brightness = np.stack([region_mean(frames.mean(axis=(0, -1))) for frames in runs])
     return Changes(first[live], second[live], sure[live], brightness[live], frozen[live], len(runs))
+
+
+def _is_live(frames: Float) -> Array:
+    """Return which regions of frames (frames, y, x, channels) are constant in none: (ry, rx)."""
+    return np.logical_and.reduce([is_live(frame) for frame in frames])
+
+
+def _is_known(valid: Array) -> Array:
+    """Return which regions have few missing pixels, from where there are none (frames, y, x): (ry, rx)."""
+    missing: Array = ~np.logical_and.reduce(valid)
+    few: Array = region_mean(missing.astype(np.float32)) <= _MISSING
+    return few
 
 
 def _contrasts(frames: Float) -> list[Float]:

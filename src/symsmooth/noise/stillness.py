@@ -26,8 +26,9 @@ _LOW, _BELOW = 0.05, 1.645
 # (the variance) of one value over the root of their number.
 _LOW_ERROR, _QUARTILE_ERROR = 2.11, 2.33
 _QUARTILES = 1.349  # deviations between the quartiles of Gaussian values
-# Of log2 of the level: what need not be known better, as 0.01 dB is lost by it; and errors that the
-# estimator does not know of, at least.
+# Of log2 of the level: what need not be known better, as 0.01 dB is lost by it; and errors of the estimator
+# beyond what it says, at least: its errors are 0.26, 0.07 and 0.03 at sigma 2, 5 and 25, root mean square
+# over every eighth picture of train400.
 _FINEST, _UNSAID = 0.01, 0.1
 _SHARED = 0.5  # share of the variance of its errors that nodes of brightness have in common
 _TO_LEVEL = 1 / (2 * np.log(2))  # from the natural logarithm of an energy to log2 of the level
