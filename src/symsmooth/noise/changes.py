@@ -50,7 +50,7 @@ class Changes(NamedTuple):
     ----------
     first, second : ndarray (regions, channels, rings)
         Energies of both contrasts.
-    sure : ndarray (regions, groups)
+    sure : ndarray (regions, channels, groups)
         How sure it is that nothing moves in them, 0 to 1.
     brightness : ndarray (regions,)
     frozen : ndarray (regions,)
@@ -104,10 +104,9 @@ def _measure_window(runs: Float, valid: Array | None) -> Changes:
     live = np.stack([_is_live(frames) for frames in runs])
     if valid is not None:
         live &= np.stack([_is_known(own) for own in valid])
-    luminance = [in_groups(each[..., 0, :]) for each in (first, second, total)]
-    sure = _sureness(luminance[0], luminance[1], luminance[2], live)
+    sure = _sureness(in_groups(first), in_groups(second), in_groups(total), live)
     frozen = np.stack([region_mean(_frozen(frames)) for frames in runs])
-    sure = sure * (1 - frozen)[..., np.newaxis]
+    sure = sure * (1 - frozen)[..., np.newaxis, np.newaxis]
     brightness = np.stack([region_mean(frames.mean(axis=(0, -1))) for frames in runs])
     return Changes(first[live], second[live], sure[live], brightness[live], frozen[live], len(runs))
 
@@ -168,25 +167,27 @@ def in_groups(values: Array) -> Array:
 
 
 def _sureness(first: Array, second: Array, total: Array, live: Array) -> Array:
-    """Return how sure it is that regions stand still, from energies (runs, ry, rx, groups) of luminance.
+    """Return how sure it is that regions stand still, from energies (runs, ry, rx, channels, groups).
 
     Asked are all runs of a place and the regions around it: what moves does so for a while and not alone.
-    A group is proven by its own structure, or by that of the next lower one.
+    A group is proven by the structure of luminance, its own or that of the next lower group.  Contrasts must
+    be alike in luminance, and in the channel itself: codecs carry colours over where luminance is new.
     """
-    alive = live[..., np.newaxis].astype(np.float64)
+    alive = live[..., np.newaxis, np.newaxis].astype(np.float64)
     one, two, both = ((each * alive).sum(axis=0) for each in (first, second, total))
     freedom = len(first) * SQUARE_FREEDOM
     wide = _apart(_around(one, _AROUND), _around(two, _AROUND), freedom * (_AROUND / _SQUARE) ** 2)
     one, two, both = (_around(each, _SQUARE) for each in (one, two, both))
-    steady = 1 - _rising(_apart(one, two, freedom), *_CHANCE)
-    shows = _rising(2 * both / (one + two + TINY), *_PROOF)
+    steady = 1 - _rising(_apart(one, two, freedom), *_CHANCE)  # (ry, rx, channels)
+    shows = _rising((2 * both / (one + two + TINY))[:, :, 0], *_PROOF)
     proven = shows.copy()
     proven[..., 1:] = np.maximum(shows[..., 1:], shows[..., :-1])
     most = shows.max(axis=-1)
-    share = _around(most * steady, _AROUND) / np.maximum(_around(most, _AROUND), 1e-6)
-    together = _rising(share, *_TOGETHER) * (1 - _rising(wide, *_CHANCE_AROUND))
-    sure = proven * (steady * together)[..., np.newaxis]
-    return np.broadcast_to(sure, first.shape)
+    share = _around(most * steady[..., 0], _AROUND) / np.maximum(_around(most, _AROUND), 1e-6)
+    alike = steady * (1 - _rising(wide, *_CHANCE_AROUND))
+    alike[..., 1:] *= alike[..., :1]
+    together = alike * _rising(share, *_TOGETHER)[..., np.newaxis]
+    return np.broadcast_to(proven[:, :, np.newaxis] * together[..., np.newaxis], first.shape)
 
 
 def _apart(first: Array, second: Array, freedom: Array) -> Array:

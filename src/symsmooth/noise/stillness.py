@@ -7,6 +7,7 @@ what is left of motion, and what a codec left out, is not.  Where nothing is pro
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -59,29 +60,30 @@ def find_stillness(changes: Changes, brightness: Array) -> Stillness:
     energy = (changes.first + changes.second) / 2
     shape = near.shape[1], *energy.shape[1:]
     found = Stillness(np.zeros(shape), np.full(shape, np.inf), np.full(shape, np.inf))
-    luminance, first, second = (
-        np.log(in_groups(each[:, 0]) + TINY) for each in (energy, changes.first, changes.second)
-    )
+    logs = [np.log(in_groups(each) + TINY) for each in (energy, changes.first, changes.second)]
     frozen = float(changes.frozen.mean())
-    for group, (start, stop) in enumerate(GROUPS):
-        weights = near * changes.sure[:, group, np.newaxis]
+    for channel, (group, rings) in product(range(shape[1]), enumerate(GROUPS)):
+        sure, (start, stop) = changes.sure[:, channel, group], rings
+        weights = near * sure[:, np.newaxis]
         known = np.flatnonzero(weights.sum(axis=0) > _OVERLAP)
         if not known.size:
             continue
-        away = _from_middle(luminance[:, group], weights[:, known], changes.brightness)
+        own, first, second = (each[:, channel, group] for each in logs)
+        away = _from_middle(own, weights[:, known], changes.brightness)
         # as if one place, in all runs, were wrong by a factor of two
-        risk = _OVERLAP * changes.n_runs / changes.sure[:, group].sum()
-        ratio, chance = (first - second)[:, group], 1 / GROUP_FREEDOM[group]
+        risk = _OVERLAP * changes.n_runs / sure.sum()
         for k in known:
-            kept, doubt = _doubt(away, ratio, weights[:, k], near[:, k], chance)
+            chance = 1 / GROUP_FREEDOM[group]
+            kept, doubt = _doubt(away, first - second, weights[:, k], near[:, k], chance)
             number = kept.sum() / _OVERLAP
             if number < 1:
                 continue
-            own = 1 / (RING_FREEDOM[start:stop] * number)
-            mean = np.tensordot(kept, energy[:, :, start:stop], 1) / kept.sum()
-            found.energy[k, :, start:stop] = mean
-            found.chance[k, :, start:stop] = np.sqrt(_TO_LEVEL**2 * own + _FINEST**2)
-            found.shared[k, :, start:stop] = np.sqrt(_TO_LEVEL**2 * doubt + risk**2 + frozen**2)
+            by_chance = _TO_LEVEL**2 / (RING_FREEDOM[start:stop] * number)
+            mean = kept @ energy[:, channel, start:stop] / kept.sum()
+            at = np.s_[k, channel, start:stop]
+            found.energy[at] = mean
+            found.chance[at] = np.sqrt(by_chance + _FINEST**2)
+            found.shared[at] = np.sqrt(_TO_LEVEL**2 * doubt + risk**2 + frozen**2)
     return found
 
 
