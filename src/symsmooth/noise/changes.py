@@ -170,8 +170,8 @@ def _sureness(first: Array, second: Array, total: Array, live: Array) -> Array:
     """Return how sure it is that regions stand still, from energies (runs, ry, rx, channels, groups).
 
     Asked are all runs of a place and the regions around it: what moves does so for a while and not alone.
-    A group is proven by the structure of luminance, its own or that of the next lower group.  Contrasts must
-    be alike in luminance, and in the channel itself: codecs carry colours over where luminance is new.
+    A group is proven by the structure of luminance, its own or that of the next lower group.  Contrasts
+    must be alike in luminance, and in the channel itself: codecs carry colours over where luminance is new.
     """
     alive = live[..., np.newaxis, np.newaxis].astype(np.float64)
     one, two, both = ((each * alive).sum(axis=0) for each in (first, second, total))
