@@ -8,6 +8,7 @@ Parts, all of them if none is named:
 sequences   those of ``video`` in that folder, in colour, white Gaussian noise that is drawn once a sequence
             (seed: sigma), known and found
 still       one picture with nine noises, beside the mean of the nine, denoised alone
+texture     still pictures with texture everywhere, each with nine noises, known and found
 cells       a simulated time lapse of cells that move, photons counted, at most 5, 10 and 20 in a pixel
 peers       OpenCV and the filters of ffmpeg, where they are installed, on the same frames rounded to 8 bits
 
@@ -36,6 +37,7 @@ from symsmooth_repro.provenance import provenance
 
 Row = dict[str, Any]
 STILL_NOISES = 9
+TEXTURES = ("test_012", "test_025", "test_030", "test_034")  # of train400
 PHOTONS = (5, 10, 20)  # in the brightest pixel
 
 
@@ -117,6 +119,24 @@ def still(given: argparse.Namespace) -> Iterator[Row]:
                 "series": _mean_psnr(series, clean),
                 "flicker": round(float(series.std(axis=0).mean()) / sigma, 4),
             }  # fmt: skip
+
+
+def texture(given: argparse.Namespace) -> Iterator[Row]:
+    """Texture that stands still: what finding the noise costs."""
+    for quality in given.quality:
+        for sigma in given.sigma:
+            for name in TEXTURES:
+                path = Path(os.environ["SYMSMOOTH_IMAGES"]) / "train400" / f"{name}.png"
+                scene = np.asarray(Image.open(path).convert("L"), np.float32)
+                clean = np.repeat(scene[np.newaxis], STILL_NOISES, axis=0)
+                noisy = _with_noise(clean, sigma)
+                options = {"quality": quality, "time_axis": 0, "rng": 0, "workers": 1}
+                known = symsmooth.denoise(noisy, sigma, **options)
+                blind = symsmooth.denoise(noisy, **options)
+                yield {
+                    "picture": name, "sigma": sigma, "quality": quality,
+                    "known": _mean_psnr(known, clean), "blind": _mean_psnr(blind, clean),
+                }  # fmt: skip
 
 
 def cells(given: argparse.Namespace) -> Iterator[Row]:
@@ -221,6 +241,7 @@ def _best_strength(peer: Peer, clips: list[tuple[np.ndarray, np.ndarray]], sigma
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
     "sequences": sequences,
     "still": still,
+    "texture": texture,
     "cells": cells,
     "peers": peers,
 }

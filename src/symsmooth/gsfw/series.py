@@ -24,11 +24,14 @@ from ..core.channels import Channels, Groups
 from ..core.image import Array, Float, Picture, Piece, open_image
 from ..core.parallel import Pool
 from ..noise import Noise, resolve
+from ..noise.changes import RUN
 from ..noise.specks import Specks, count_specks, without_specks
 from .removal import How, Removed, remove_noise
 
 BLOCK, HALO = 12, 3  # frames of a block, and on both sides of it
-_SURVEYED = 4  # frames of a block whose pictures are large: what holds for all is asked of them
+# Frames of a block whose pictures are large, in two runs: what holds for all is asked of them; and where
+# nothing moves, noise is what changes in a run.
+_SURVEYED = 2 * RUN
 
 Frame = tuple[Array, Array | None]  # pixels (y, x, channels), and which are missing
 
@@ -207,7 +210,7 @@ class Blocks:
 
         Channels that are denoised together stay the same through all blocks.
         """
-        survey = self._open(frames if is_whole else frames[:: -(-len(frames) // _SURVEYED)])
+        survey = self._open(frames if is_whole else [frames[t] for t in _surveyed(len(frames))])
         without = without_specks(survey, self._specks)
         groups = self.known_groups.setdefault(without.noisy.shape[-1], without.groups)
         return survey, replace(without, channels=groups)
@@ -260,6 +263,14 @@ class Blocks:
             )
         given: Any = pixels if whole is None else Piece(pixels, whole)
         return open_image(given, -1, mask, self._channels, time_axis=0)
+
+
+def _surveyed(n_frames: int) -> list[int]:
+    """Return the numbers of the frames that are surveyed, if their pictures are large."""
+    if n_frames <= _SURVEYED:
+        return list(range(n_frames))
+    first = (n_frames // 2 - RUN) // 2
+    return [start + t for start in (first, n_frames // 2 + first) for t in range(RUN)]
 
 
 def _nothing(shape: tuple[int, ...]) -> Float:

@@ -218,7 +218,7 @@ def _measure_plane(pixels: Float, valid: Array | None, span: Array, n_patches: i
     energies = np.stack(energy, axis=2)
     live = energies.sum(axis=(2, 3)) > _CONSTANT * float(np.abs(pixels).max()) ** 2
     if valid is not None:
-        live &= _region_mean((~valid).astype(np.float32)) <= _MISSING
+        live &= region_mean((~valid).astype(np.float32)) <= _MISSING
     return _Plane(
         energies,
         np.stack(ways, axis=2),
@@ -227,7 +227,7 @@ def _measure_plane(pixels: Float, valid: Array | None, span: Array, n_patches: i
         fourth,
         products,
         crossed,
-        np.stack([_region_mean(pixels[..., c]) for c in range(n_channels)], axis=-1),
+        np.stack([region_mean(pixels[..., c]) for c in range(n_channels)], axis=-1),
         _shares(pixels, span),
         _grid(opponent[..., 0]),
         [_sample_patches(opponent[..., c], valid, n_patches) for c in range(n_channels)],
@@ -453,7 +453,7 @@ def _over_regions(values: Float) -> Float:
     return values
 
 
-def _region_mean(plane: Float) -> Float:
+def region_mean(plane: Float) -> Float:
     """Return means of (y, x) over regions, by cells of 4 pixels."""
     height, width = (size // _STRIDE * _STRIDE for size in plane.shape)
     rows = (
@@ -478,9 +478,9 @@ def _shares(pixels: Float, span: Array) -> Float:
     times = np.float32(pixels.shape[-1])
     return np.stack(
         [
-            _region_mean(black) / times,
-            _region_mean(white) / times,
-            _region_mean(same) / (2 * times),
+            region_mean(black) / times,
+            region_mean(white) / times,
+            region_mean(same) / (2 * times),
         ],
         axis=-1,
     )

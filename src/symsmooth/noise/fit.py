@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core.image import Array, Float, Picture
 from ..core.parallel import Pool
+from .changes import Changes, measure_changes, runs_of
 from .estimator import Estimate, estimate, load_weights
 from .evidence import CENTRES, NODES, OPPONENT, PER_RING, RADIUS, SIDE, Evidence, measure
 from .finding import Finding
@@ -24,6 +25,7 @@ from .level import FINEST, picture_sigma
 from .levels import Constant, Curve, Level, Photons, PlaceCurve
 from .model import NoiseModel, White
 from .spectrum import coarse_shares
+from .stillness import correct, find_stillness
 
 _SMALLEST = (
     32  # pixels a side: a smaller picture shows too few regions; its noise is taken for white
@@ -55,11 +57,13 @@ def find_model(pictures: Sequence[Picture]) -> NoiseModel:
         strict=True,
     )
     n_channels = first.noisy.shape[-1]
+    together = n_channels == 1 or (n_channels == 3 and len(first.groups) == 1)
+    apart = [slice(None)] if together else [slice(c, c + 1) for c in range(n_channels)]
     with Pool(1):  # many small products: threads of the BLAS would only wait for each other
-        if n_channels == 1 or (n_channels == 3 and len(first.groups) == 1):
-            return _fit(planes, valid, first)
-        own = [_fit([p[..., c : c + 1] for p in planes], valid, first) for c in range(n_channels)]
-    return _side_by_side(own, *_extremes(planes))
+        own = [
+            _fit([p[..., c] for p in planes], valid, first, _changes(pictures, c)) for c in apart
+        ]
+    return own[0] if together else _side_by_side(own, *_extremes(planes))
 
 
 def photon_law(pictures: Sequence[Picture]) -> NoiseModel:
@@ -78,7 +82,8 @@ def photon_law(pictures: Sequence[Picture]) -> NoiseModel:
             evidence = measure([p[..., c : c + 1] for p in planes], valid, first.step)
             if evidence is None:
                 return White(0.0)
-            nodes = nodes_of(estimate(evidence), evidence)
+            changes = _changes(pictures, slice(c, c + 1))
+            nodes = nodes_of(estimate(evidence), evidence, changes)
             slope, start = _line(nodes) if nodes.level > 0.0 else (0.0, 0.0)
             if slope <= 0.0:
                 return White(picture_sigma(first))
@@ -88,12 +93,17 @@ def photon_law(pictures: Sequence[Picture]) -> NoiseModel:
     return NoiseModel(Photons(gain, offset, (zero,) * len(gain)))
 
 
-def _fit(planes: Sequence[Float], valid: Sequence[Array | None], picture: Picture) -> NoiseModel:
+def _fit(
+    planes: Sequence[Float],
+    valid: Sequence[Array | None],
+    picture: Picture,
+    changes: Changes | None,
+) -> NoiseModel:
     """Return the model of one channel, or of three together."""
     evidence = measure(planes, valid, picture.step)
     if evidence is None:
         return White(0.0, finding=Finding(1.0, ("the picture is constant",)))
-    nodes = nodes_of(estimate(evidence), evidence)
+    nodes = nodes_of(estimate(evidence), evidence, changes)
     if nodes.level <= _HIDDEN * picture.step or nodes.level == 0.0:
         reason = "none is seen above the rounding of pixels"
         return White(0.0, finding=Finding(confidence(nodes), (reason,)))
@@ -125,6 +135,7 @@ class Nodes:
     ring_spread: Array  # (channels, rings): the same of all nodes together
     share: Array  # (nodes,): of the picture
     texture: float  # log2 of the level of the middling region in that of the noise, 0 to 3
+    still: float  # how far it is what frames show where nothing moves, 0 to 1
 
     @property
     def level(self) -> float:
@@ -150,22 +161,27 @@ class Nodes:
         return float(weight @ self.spread / weight.sum())
 
 
-def nodes_of(found: Estimate, evidence: Evidence) -> Nodes:
-    """Return what was estimated, less what is as good as none."""
+def nodes_of(found: Estimate, evidence: Evidence, changes: Changes | None = None) -> Nodes:
+    """Return what was estimated, less what is as good as none, and what frames show where nothing moves."""
     least = evidence.floor * evidence.reference
-    energy = np.maximum(found.energy - least, 0.0)
+    energy, spread, learnt = np.maximum(found.energy - least, 0.0), found.spread, 0.0
+    counts = found.energy
+    if changes is not None:
+        still = find_stillness(changes, evidence.brightness)
+        energy, spread, learnt = correct(energy, spread, still, least)
+        counts = energy + least if learnt > 0.0 else counts
     mean = energy @ PER_RING  # (nodes, channels)
-    weight = found.energy * PER_RING
-    spread = np.sqrt((weight * found.spread**2).sum(axis=(1, 2)) / weight.sum(axis=(1, 2)))
-    by_node = found.energy + 1e-30
-    ring_spread = np.sqrt((by_node * found.spread**2).sum(axis=0) / by_node.sum(axis=0))
+    weight = counts * PER_RING
+    said = np.sqrt((weight * spread**2).sum(axis=(1, 2)) / weight.sum(axis=(1, 2)))
+    by_node = counts + 1e-30
+    ring_spread = np.sqrt((by_node * spread**2).sum(axis=0) / by_node.sum(axis=0))
     ends = np.concatenate([[0.0], (NODES[1:] + NODES[:-1]) / 2, [1.0]])
     rising = np.maximum.accumulate(found.brightness)
     share = np.diff(ends)
-    middle = float(share @ found.energy[:, 0, 3:5].mean(axis=1))
+    middle = float(share @ counts[:, 0, 3:5].mean(axis=1))
     typical = float(np.median(evidence.energy[:, 0, 3:5].mean(axis=1))) * evidence.reference
     texture = float(np.clip(np.log2(typical / middle) / 2, 0.0, 3.0))
-    return Nodes(rising, energy, mean.mean(axis=1), spread, ring_spread, share, texture)
+    return Nodes(rising, energy, mean.mean(axis=1), said, ring_spread, share, texture, learnt)
 
 
 def _simplified(nodes: Nodes) -> Nodes:
@@ -334,6 +350,8 @@ def _finding(nodes: Nodes, spectrum: Array, coarse_channels: Array) -> Finding:
         reasons.append(f"colour has {rms[1:].mean() / rms[0]:.2f} times the noise of luminance")
     if not reasons:
         reasons.append("it is the same at all frequencies and at all brightnesses")
+    if nodes.still > 0.5:
+        reasons.append("it was measured on what changes between frames where nothing moves")
     more = nodes.level * (2.0 ** (2 * nodes.said) - 1)  # at two deviations
     return Finding(confidence(nodes), tuple(reasons), float(more))
 
@@ -383,26 +401,50 @@ def _windows(
     picture: Picture, first: Picture, n_pictures: int
 ) -> Iterable[tuple[Float, Array | None]]:
     """Return planes (y, x, channels) and their valid pixels: all, or windows of a large picture."""
+    slices, valid = _slices(picture, first)
+    chosen = range(0, len(slices), -(-len(slices) // _MAX_SLICES))
+    for z in chosen:
+        for y, x in _boxes(slices.shape[1:3], len(chosen) * n_pictures):
+            yield slices[z, y, x], None if valid is None else valid[z, y, x]
+
+
+def _changes(pictures: Sequence[Picture], channels: slice) -> Changes | None:
+    """Measure what changes between frames in some channels; None if these are no frames, or too few."""
+    windows = []
+    for picture in pictures:
+        if picture.time_axis is None:
+            continue
+        frames, valid = _slices(picture, pictures[0])
+        runs = runs_of(frames)
+        for y, x in _boxes(frames.shape[1:3], len(runs) * len(pictures)) if runs else ():
+            window = np.stack([frames[run, y, x, channels] for run in runs])
+            known = None if valid is None else np.stack([valid[run, y, x] for run in runs])
+            windows.append((window, known))
+    return measure_changes(windows)
+
+
+def _slices(picture: Picture, first: Picture) -> tuple[Float, Array | None]:
+    """Return slices or frames (n, y, x, channels) in the units of the first picture, and valid pixels."""
     noisy = picture.noisy
     if picture is not first:
         scale = np.float32(picture.scale / first.scale)
         noisy = noisy * scale + np.float32((picture.offset - first.offset) / first.scale)
     slices = noisy.reshape(-1, *noisy.shape[-3:])
-    valid = None
-    if picture.mask is not None or picture.constant is not None:
-        without = [mask for mask in (picture.mask, picture.constant) if mask is not None]
-        valid = ~np.logical_or.reduce(without).reshape(slices.shape[:-1])
-    chosen = range(0, len(slices), -(-len(slices) // _MAX_SLICES))
-    height, width = slices.shape[1:3]
-    number = len(chosen) * n_pictures
+    if picture.mask is None and picture.constant is None:
+        return slices, None
+    without = [mask for mask in (picture.mask, picture.constant) if mask is not None]
+    return slices, ~np.logical_or.reduce(without).reshape(slices.shape[:-1])
+
+
+def _boxes(plane: Sequence[int], number: int) -> Iterable[tuple[slice, slice]]:
+    """Return all of a plane (y, x), or windows if it and others, so many in all, are large."""
+    height, width = plane
     side = max(int((_LARGEST / 16 / number) ** 0.5), 4 * SIDE)
     if number * height * width <= _LARGEST:
         side = max(height, width)
-    for z in chosen:
-        for y in _starts(height, side):
-            for x in _starts(width, side):
-                box = z, slice(y, y + side), slice(x, x + side)
-                yield slices[box], None if valid is None else valid[box]
+    for y in _starts(height, side):
+        for x in _starts(width, side):
+            yield slice(y, y + side), slice(x, x + side)
 
 
 def _starts(size: int, side: int) -> list[int]:
