@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from symsmooth.core.tiles import SQUARE, cut_frames, spans, tiling
+from symsmooth.core.blocks import SQUARE, cut_frames, spans, tiling
 
 
 @pytest.mark.parametrize("grid", [(1, 1, 1), (1, 40, 33), (5, 17, 9)])

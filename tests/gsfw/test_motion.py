@@ -7,8 +7,8 @@ import pytest
 from skimage import data
 
 import symsmooth
+from symsmooth.core.blocks import SQUARE
 from symsmooth.core.metrics import psnr
-from symsmooth.core.tiles import SQUARE
 from symsmooth.gsfw import observation
 from symsmooth.gsfw.motion import Motion, find_motion
 

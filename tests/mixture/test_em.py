@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from symsmooth import _native
+from symsmooth.core.blocks import cut_frames
 from symsmooth.core.parallel import Pool
 from symsmooth.core.patches import (
     aggregate_patches,
@@ -14,7 +15,6 @@ from symsmooth.core.patches import (
     whiten,
     whiten_inside,
 )
-from symsmooth.core.tiles import cut_frames
 from symsmooth.mixture.averages import aggregate_means, cluster_averages
 from symsmooth.mixture.em import (
     GaussianMixture,

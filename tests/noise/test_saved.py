@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from symsmooth import denoise, estimate_noise, load_noise, save_noise
 from symsmooth.io import FileError
 from symsmooth.noise import Correlated, Heteroscedastic, PoissonGaussian, Rician, White
-from symsmooth.noise.finding import Finding, PixelRange
+from symsmooth.noise.model import Finding, PixelRange
 from symsmooth.noise.saved import MAX_CHARACTERS, from_json, to_json
 from symsmooth.noise.spectrum import sample_energies
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.blocks import sample_of
+from ..core.blocks import WHOLE, sample_of
 from ..core.channels import count_channels
 from ..core.image import Picture, check_image, open_image
 from ..core.parallel import Progress, part_of
@@ -347,7 +347,7 @@ class StackRun:
     def _sampled(self, piece: Any) -> Any:
         """Return what is looked at of a picture: windows, if it is large; all of a volume or series."""
         is_picture = piece.ndim == 2 + (self._axis is not None)
-        return sample_of(piece, self._axis) if is_picture else piece
+        return sample_of(piece, self._axis) if is_picture and piece.size > WHOLE else piece
 
     @property
     def removed(self) -> float:

@@ -1,9 +1,12 @@
-"""How an image is cut into blocks and put together again: the one engine for that.
+"""How an image is cut: into blocks that are put together again, and into tiles that kernels walk over.
 
 Every block is computed with a halo around it, as wide as its method declares (``Method.halo``), and
 neighbours are cross-faded over the inner half of their halos, so there are no seams.  A picture in memory
 is cut by :func:`plan_blocks` and put together by :func:`overlap_add`; what is lazy or lies in a file is
 cut along its chunks (:func:`cut_along_chunks`) and put together block by block (:meth:`Grid.blend`).
+
+Kernels walk over an image in tiles of 256 positions, in strips that are one task each.  Blocks, tiles and
+strips depend on the image alone, never on the number of workers.
 """
 
 from __future__ import annotations
@@ -11,12 +14,13 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.fft
+from numpy.typing import NDArray
 
 from .image import Array, Float, add_change
 from .parallel import Pool
@@ -34,7 +38,8 @@ _SERIES_HALO = 32  # clusters of a series reach less far than those of a picture
 # a file whose chunks are huge, and must be written whole, makes such pieces.
 _OVERSIZED = 2.0
 _WINDOW = {2: (256, 256), 3: (16, 64, 64)}  # sixteen are looked at
-_WHOLE = 2**20  # pixels up to which all are
+WHOLE = 2**20  # pixels up to which all are
+SQUARE = 16  # pixels a side of a flat tile
 
 
 def default_halo(n_dims: int, **_: object) -> int:
@@ -319,7 +324,7 @@ def windows(shape: Sequence[int], spatial: Sequence[int], plain: Sequence[int] =
     Windows are spread evenly over height and width, the last of ``spatial``, and over depth and the
     ``plain`` axes, of which each window has one place; channels are whole.
     """
-    if not plain and np.prod([shape[axis] for axis in spatial], dtype=float) <= _WHOLE:
+    if not plain and np.prod([shape[axis] for axis in spatial], dtype=float) <= WHOLE:
         return [tuple(slice(0, n) for n in shape)]
     sides = dict(zip(spatial, _WINDOW[len(spatial)], strict=True)) | dict.fromkeys(plain, 1)
     found = []
@@ -354,3 +359,64 @@ def sample_of(pixels: Array, channel_axis: int | None = None) -> Array:
     ]
     boxes = windows(pixels.shape, plane)
     return mosaic([pixels[box] for box in boxes], (plane[0], plane[1]))
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """A grid of positions cut into tiles, and the tiles into strips (a strip is one task)."""
+
+    grid: tuple[int, int, int]  # z, y, x
+    tile: tuple[int, int, int]
+    boxes: NDArray[np.int64]  # tiles as (z0, z1, y0, y1, x0, x1), in raster order
+    strips: list[slice]  # runs of tiles that share their rows
+    offsets: NDArray[np.float32] | None = None  # (tiles, 3): what is added to a tile's positions
+
+    def number_of(
+        self, z: NDArray[np.int64], y: NDArray[np.int64], x: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return the number of the tile that a position lies in."""
+        _, rows, columns = (-(-g // t) for g, t in zip(self.grid, self.tile, strict=True))
+        deep, high, wide = self.tile
+        return (z // deep * rows + y // high) * columns + x // wide
+
+
+def tiling(grid: tuple[int, int, int]) -> Tiling:
+    """Cut a grid into tiles of 256 positions: 16 x 16, or 4 x 8 x 8 in a volume."""
+    return _cut(grid, (1, 16, 16) if grid[0] == 1 else (4, 8, 8))
+
+
+def cut_frames(grid: tuple[int, int, int], offsets: NDArray[np.float32]) -> Tiling:
+    """Cut a series (y, t, x) into tiles of 16 x 16 positions of a frame, and move them.
+
+    ``offsets`` (t, squares along y, along x, 3) are those of squares of ``SQUARE`` pixels; beyond the last
+    they are as there.
+    """
+    down, right = (
+        np.minimum(np.arange(-(-size // SQUARE)), n - 1)
+        for size, n in zip((grid[0], grid[2]), offsets.shape[1:3], strict=True)
+    )
+    moved = offsets[: grid[1]][:, down][:, :, right].swapaxes(0, 1).reshape(-1, 3)
+    return replace(_cut(grid, (SQUARE, 1, SQUARE)), offsets=np.ascontiguousarray(moved, np.float32))
+
+
+def _cut(grid: tuple[int, int, int], tile: tuple[int, int, int]) -> Tiling:
+    """Cut a grid into tiles, and those into strips."""
+    starts = np.meshgrid(
+        *(np.arange(0, g, t) for g, t in zip(grid, tile, strict=True)), indexing="ij"
+    )
+    ends = [np.minimum(s + t, g) for s, t, g in zip(starts, tile, grid, strict=True)]
+    pairs = [a.ravel() for both in zip(starts, ends, strict=True) for a in both]
+    boxes = np.ascontiguousarray(np.stack(pairs, axis=1).astype(np.int64))
+    columns = starts[0].shape[-1]
+    strips = [slice(at, at + columns) for at in range(0, len(boxes), columns)]
+    return Tiling(grid, tile, boxes, strips)
+
+
+def spans(
+    shape: tuple[int, int, int], rows: int = 64, slices: int = 8
+) -> list[tuple[int, int, int, int]]:
+    """Cut an image into strips (z0, z1, y0, y1): bands of rows, or of slices in a volume."""
+    depth, height, _ = shape
+    if depth == 1:
+        return [(0, 1, y, min(y + rows, height)) for y in range(0, height, rows)]
+    return [(z, min(z + slices, depth), 0, height) for z in range(0, depth, slices)]

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _native
+from .blocks import Tiling, tiling
 from .image import Array, Float
-from .tiles import Tiling, tiling
 
 
 def as_volume(values: Array) -> Array:

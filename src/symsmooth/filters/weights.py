@@ -17,10 +17,10 @@ import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
 from .. import _native
+from ..core.blocks import spans
 from ..core.image import Array, Float
 from ..core.parallel import Pool
 from ..core.patches import as_volume, pad_for_patches, patch_shape
-from ..core.tiles import spans
 
 _LOG2E = 1.0 / math.log(2.0)
 _STEERED = 2**16  # pixels whose kernels are steered in one piece

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.ndimage
 
+from ..core.blocks import SQUARE, Tiling, cut_frames
 from ..core.image import Array, Float
-from ..core.tiles import SQUARE, Tiling, cut_frames
 
 _QUARTER, _HALF = 4, 2  # pixels a side that are one when frames are matched
 _REACH = 8  # pixels of a quarter: how far a square may move from a frame to the next

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.ndimage
 
-from ..core.blocks import Box
+from ..core.blocks import Box, Tiling, tiling
 from ..core.channels import Groups, covariance, mix, transform_for
 from ..core.image import Array, Float, Picture
 from ..core.multiscale import halve
-from ..core.tiles import Tiling, tiling
 from .motion import Motion, find_motion, is_earlier
 
 

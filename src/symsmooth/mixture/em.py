@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .. import _native
+from ..core.blocks import Tiling
 from ..core.image import Float
 from ..core.parallel import Pool
 from ..core.patches import Features
-from ..core.tiles import Tiling
 
 if TYPE_CHECKING:
     import scipy.sparse

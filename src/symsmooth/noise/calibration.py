@@ -26,10 +26,9 @@ from numpy.typing import ArrayLike
 from ..core.blocks import windows
 from ..core.image import Array, ChannelAxis, find_channel_axis
 from ..core.parallel import Pool
-from .finding import Finding, PixelRange
 from .frames import BLOCK, CHANCE, TOLERANCE, Blocks, Still, Waves
 from .levels import Constant, Curve, Level, Photons
-from .model import NoiseModel
+from .model import Finding, NoiseModel, PixelRange
 
 _SMALLEST = 2 * BLOCK  # pixels a side
 _SAME_LIGHT = 0.05  # of the brightness: frames further apart are of another exposure

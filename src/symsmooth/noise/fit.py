@@ -20,10 +20,9 @@ from ..core.parallel import Pool
 from .changes import Changes, measure_changes, runs_of
 from .estimator import Estimate, estimate, load_weights
 from .evidence import CENTRES, NODES, OPPONENT, PER_RING, RADIUS, SIDE, Evidence, measure
-from .finding import Finding
 from .level import FINEST, picture_sigma
 from .levels import Constant, Curve, Level, Photons, PlaceCurve
-from .model import NoiseModel, White
+from .model import Finding, NoiseModel, White
 from .spectrum import coarse_shares
 from .stillness import correct, find_stillness
 
@@ -420,7 +419,7 @@ def _changes(pictures: Sequence[Picture], channels: slice) -> Changes | None:
             window = np.stack([frames[run, y, x, channels] for run in runs])
             known = None if valid is None else np.stack([valid[run, y, x] for run in runs])
             windows.append((window, known))
-    return measure_changes(windows)
+    return measure_changes(windows) if windows else None
 
 
 def _slices(picture: Picture, first: Picture) -> tuple[Float, Array | None]:

@@ -20,7 +20,6 @@ from ..core.channels import decorrelate, mix
 from ..core.image import Array, Float
 from ..core.plotting import BLUE, GREY, ORANGE, require_matplotlib
 from .evidence import CENTRES, N_RINGS, RING, SIDE
-from .finding import Finding, PixelRange
 from .level import FINEST
 from .levels import Constant, Curve, Level, Photons, PlaceCurve
 from .spectrum import coarse_shares, filter_by_root, sample_energies, without_plane
@@ -31,11 +30,63 @@ _CALLED_COARSE, _CALLED_GROWING = 0.3, 1.5  # share, times from dark to bright: 
 _DARK_MIDDLE_BRIGHT = [0.02, 0.5, 0.98]  # quantiles of the pixels
 _ASKED = 1 << 20  # pixels, about, that tell what is dark and bright in a picture
 _COLOURS, _PLOTTED = (GREY, BLUE, ORANGE), 200  # of curves, and their points
+_UNIT = 1.0  # the largest pixel of pictures of 0 to 1
+_WHOLE_NUMBERS = 50.0  # pictures with larger pixels are no such ones
 _WORDS = {
     "gaussian": "white",
     "poisson-gaussian": "photon (Poisson)",
     "correlated": "coarse (correlated)",
 }
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Why an estimate is what it is.
+
+    Attributes
+    ----------
+    confidence : float
+        0 to 1: the share of simulated pictures of which as much was said, whose result lies within
+        half a decibel of that with the true noise.
+    reasons : tuple of str
+        What was found, in words.
+    suspected : float
+        How much more noise there may be, in the image's units: what could be texture as well.
+    """
+
+    confidence: float
+    reasons: tuple[str, ...]
+    suspected: float = 0.0
+
+
+@dataclass(frozen=True)
+class PixelRange:
+    """Which pixels a model of noise was found in: a level means nothing without their units.
+
+    Attributes
+    ----------
+    dtype : str
+        That of the image, such as "uint16".
+    low, high : float
+        The least and the largest pixel that was seen.
+    """
+
+    dtype: str
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.dtype} pixels from {self.low:.6g} to {self.high:.6g}"
+
+    def same_units(self, other: PixelRange) -> bool:
+        """Whether both can be in the same units: not 8 bits and more, nor 0 to 1 and whole numbers."""
+        if self.low == self.high or other.low == other.high:
+            return True  # constant pixels say nothing of their units
+        of_floats = ["float" in each.dtype for each in (self, other)]
+        if not any(of_floats):
+            return self.dtype.endswith("int8") == other.dtype.endswith("int8")
+        ends = sorted(max(abs(each.low), abs(each.high)) for each in (self, other))
+        return all(of_floats) or not ends[0] <= _UNIT < _WHOLE_NUMBERS < ends[1]
 
 
 class Noise(Protocol):

@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 
 from ..core.image import Array, ChannelAxis, Picture, open_image
 from .evidence import SIDE
-from .finding import Finding, PixelRange
 from .fit import find_model, photon_law
 from .level import (
     ask_about_units,
@@ -29,7 +28,16 @@ from .level import (
     sample_patches,
 )
 from .levels import Constant
-from .model import Heteroscedastic, Noise, NoiseModel, White, noise_of_ground, noise_of_sample
+from .model import (
+    Finding,
+    Heteroscedastic,
+    Noise,
+    NoiseModel,
+    PixelRange,
+    White,
+    noise_of_ground,
+    noise_of_sample,
+)
 from .rician import fit_rician
 from .specks import without_specks
 

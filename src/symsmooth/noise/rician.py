@@ -24,9 +24,8 @@ import scipy.special
 from ..core.image import Array, Float, Picture
 from ..core.parallel import Pool
 from .evidence import CENTRES, SIDE
-from .finding import Finding, PixelRange
 from .level import FINEST, gradient_energy, patch_variance
-from .model import Words
+from .model import Finding, PixelRange, Words
 
 _END = 25.0  # magnitude, in sigma, up to which there are tables; expansions serve above
 _KNOTS = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 7.0, 10.0])  # of the slope

@@ -14,9 +14,8 @@ import numpy as np
 
 from ..core.image import Array
 from .evidence import SIDE
-from .finding import Finding, PixelRange
 from .levels import Constant, Curve, Level, Photons, PlaceCurve
-from .model import Noise, NoiseModel
+from .model import Finding, Noise, NoiseModel, PixelRange
 from .rician import Rician
 
 FORMAT, VERSION = "symsmooth noise", 1
