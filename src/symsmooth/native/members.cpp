@@ -93,6 +93,7 @@ void strongest_clusters(const Points& points, const Tiles& tiles, const Mixture&
             std::int32_t* own_clusters = clusters + tile.positions[r] * max_clusters;
             float* own_weights = weights + tile.positions[r] * max_clusters;
             if (max_clusters == 1) {
+                if (best <= max(best + margin, lowest)) continue;  // floats do not tell clusters apart
                 own_clusters[0] = ids[place_of(own, best)];
                 own_weights[0] = 1.0f;
                 continue;
