@@ -86,10 +86,10 @@ def test_what_holds_for_the_whole_is_found_once(monkeypatch, noisy) -> None:
 
     pieces = []
 
-    def noted(observation: Any, *others: Any) -> Any:
+    def noted(observation: Any, *others: Any, **asked: Any) -> Any:
         if observation.is_piece:
             pieces.append(observation)
-        return run_gsfw(observation, *others)
+        return run_gsfw(observation, *others, **asked)
 
     run_gsfw = removal.run_gsfw
     monkeypatch.setattr(removal, "run_gsfw", noted)

@@ -47,6 +47,15 @@ def test_what_blocks_keep_is_kept(spatial, most, halo) -> None:
         assert np.array_equal(first, image)
 
 
+@pytest.mark.parametrize(("spatial", "most", "halo"), GRIDS)
+def test_fading_in_place_is_weighing(spatial, most, halo) -> None:
+    part_of = np.random.default_rng(0).random((*spatial, 2), np.float32)
+    for block in cut_evenly(spatial, halo, most).blocks:
+        expected, part = block.ramp[..., None] * part_of[block.outer], part_of[block.outer].copy()
+        block.fade(part)
+        assert np.allclose(part, expected, rtol=1e-6)
+
+
 def test_a_block_has_its_own_random_numbers_and_name() -> None:
     """What becomes of a block does not depend on how many numbers another one drew."""
     grid, names = Grid(((0, 5, 10), (0, 4)), (1, 1)), []

@@ -181,7 +181,7 @@ def test_it_stops_when_it_is_told_to(workers) -> None:
 
 
 def test_an_error_in_a_piece_reaches_the_caller(monkeypatch) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise FloatingPointError("broken")
 
     monkeypatch.setattr(pieces, "remove_noise", broken)

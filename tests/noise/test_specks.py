@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import symsmooth
-from symsmooth.core.image import open_image
+from symsmooth.core.image import Picture, open_image
 from symsmooth.core.metrics import psnr
-from symsmooth.noise.specks import _sorted_neighbours, find_specks, without_specks
+from symsmooth.noise.specks import (
+    Specks,
+    _sorted_neighbours,
+    find_specks,
+    speck_rules,
+    without_specks,
+)
 
 from ..odd_pictures import pictures
 
@@ -23,6 +29,10 @@ def scene() -> np.ndarray:
     yy, xx = np.mgrid[: SHAPE[0], : SHAPE[1]]
     waves = 40 * np.sin(yy / 9.0) * np.cos(xx / 13.0)
     return 120 + waves + 50 * (np.hypot(yy - 80, xx - 90) < 40)
+
+
+def specks_of(picture: Picture, specks: Specks = "auto") -> np.ndarray | None:
+    return find_specks(picture, speck_rules(picture, specks))
 
 
 def peppered(pixels: np.ndarray, share: float = 0.01) -> tuple[np.ndarray, np.ndarray]:
@@ -72,7 +82,7 @@ def test_star_fields_are_the_same_to_the_bit(width: float, kind: str) -> None:
         "photons": rng.poisson(sky).astype(np.uint16),
         "8 bit": np.clip(np.rint(sky + rng.normal(0, 3, SHAPE)), 0, 255).astype(np.uint8),
     }[kind]
-    assert find_specks(open_image(pixels), asked=False) is None
+    assert specks_of(open_image(pixels)) is None
     options = {"quality": "preview", "rng": 0}
     np.testing.assert_array_equal(
         symsmooth.denoise(pixels, **options), symsmooth.denoise(pixels, specks="keep", **options)
@@ -85,13 +95,13 @@ def test_noise_is_no_speck_even_where_it_is_cut_off(sigma: float, clip: bool) ->
     pixels = white(sigma)
     if clip:
         pixels = np.clip(np.rint(pixels), 0, 255).astype(np.uint8)
-    assert find_specks(open_image(pixels), asked=False) is None
+    assert specks_of(open_image(pixels)) is None
 
 
 @pytest.mark.parametrize("peak", [0.3, 3.0, 30.0])
 def test_photons_are_no_specks(peak: float) -> None:
     counts = np.random.default_rng(5).poisson(scene() / 255 * peak).astype(np.uint16)
-    assert find_specks(open_image(counts), asked=False) is None
+    assert specks_of(open_image(counts)) is None
 
 
 def test_pepper_of_a_sensor_goes() -> None:
@@ -100,7 +110,7 @@ def test_pepper_of_a_sensor_goes() -> None:
     pixels = noisy + rng.normal(0, 3, SHAPE)
     dead = rng.random(SHAPE) < 0.01
     pixels = np.where(dead, pixels - rng.uniform(25, 60, SHAPE), pixels)
-    found = find_specks(open_image(pixels), asked=False)
+    found = specks_of(open_image(pixels))
     assert found is not None
     assert (found & dead).sum() > 0.8 * dead.sum()
     assert (found & ~dead).sum() < 0.3 * dead.sum()
@@ -110,7 +120,7 @@ def test_letters_are_no_pepper() -> None:
     page = pictures()["text"]
     for sigma in (10, 25, 50):
         noisy = page + sigma / 255 * np.random.default_rng(0).standard_normal(page.shape)
-        assert find_specks(open_image(noisy), asked=False) is None
+        assert specks_of(open_image(noisy)) is None
 
 
 def test_hot_pixels_go_when_asked_and_stars_stay() -> None:
@@ -118,8 +128,8 @@ def test_hot_pixels_go_when_asked_and_stars_stay() -> None:
     pixels = stars(1.2, 4) + rng.normal(0, 2, SHAPE)
     hot = rng.random(SHAPE) < 0.0005
     pixels[hot] += 400
-    assert find_specks(open_image(pixels), asked=False) is None
-    found = find_specks(open_image(pixels), asked=True)
+    assert specks_of(open_image(pixels)) is None
+    found = specks_of(open_image(pixels), "remove")
     assert found is not None
     assert (found & hot).sum() > 0.9 * hot.sum()
     assert (found & ~hot).sum() <= 2
@@ -130,7 +140,7 @@ def test_hot_pixels_go_when_asked_and_stars_stay() -> None:
 def test_specks_beside_specks_are_found() -> None:
     pixels = white(3.0)
     pixels[50:52, 60] += 150
-    found = find_specks(open_image(pixels), asked=True)
+    found = specks_of(open_image(pixels), "remove")
     assert found is not None
     assert found[50:52, 60].all()
 
@@ -138,8 +148,8 @@ def test_specks_beside_specks_are_found() -> None:
 @pytest.mark.parametrize("times", [1e-3, 1.0, 1e4])
 def test_the_unit_does_not_matter(times: float) -> None:
     pixels = peppered(white(10.0))[0]
-    found = find_specks(open_image(times * pixels.astype(np.float64)), asked=False)
-    expected = find_specks(open_image(pixels.astype(np.float64)), asked=False)
+    found = specks_of(open_image(times * pixels.astype(np.float64)))
+    expected = specks_of(open_image(pixels.astype(np.float64)))
     np.testing.assert_array_equal(found, expected)
 
 

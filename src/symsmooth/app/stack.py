@@ -245,9 +245,11 @@ def denoise_stack(
     std = np.zeros(image.pixels.shape, np.float32) if with_std else None
     learned: Mapping[str, object] = {}
     for number, index in enumerate(stack.pieces):
-        result[index] = image.pixels[index]
+        if stack.time_axis is not None or pieces.n_colours is not None:  # of which a part may stay
+            result[index] = image.pixels[index]
         before, after = pieces.load(index).astype(work, copy=False), pieces.colours(result[index])
         if not _has_pixels(before):  # an empty frame stays one
+            result[index] = image.pixels[index]
             continue
         name = f"slice {number + 1} of {count}: " if count > 1 else ""
         for part, model, share in run.parts(before, stack.time_axis, alone=count == 1):

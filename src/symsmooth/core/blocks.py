@@ -85,6 +85,13 @@ class Block:
         """Weight of each outer pixel; over all blocks they sum to 1."""
         return functools.reduce(np.multiply.outer, [cut.ramp for cut in self.cuts])
 
+    def fade(self, part: Array) -> None:
+        """Weigh what this block became, (*outer, channels), in place, where its weight is not 1."""
+        for axis, cut in enumerate(self.cuts):
+            (faded,) = np.nonzero(cut.ramp != 1.0)
+            weights = cut.ramp[faded].reshape(-1, *(1,) * (part.ndim - 1))
+            part.swapaxes(0, axis)[faded] *= weights
+
     def add_to(self, total: Array, part: Array) -> None:
         """Add what this block became, (*outer, channels), to the whole, cross-faded with the others."""
         total[self.outer] += self.ramp[..., np.newaxis] * part

@@ -318,6 +318,9 @@ class Pool:
         stop, done = threading.Event(), [0.0] * len(items)
         start, end = self._done, self._end
 
+        def report_all() -> None:
+            self._report(start + (end - start) * sum(done) / len(items), f"{name}s")
+
         def run(number: int) -> Result:
             def report(fraction: float, what: str) -> None:
                 done[number] = fraction
@@ -334,9 +337,10 @@ class Pool:
                         waiting.append(threads.submit(run, number + len(waiting)))
                     first = waiting.popleft()
                     while not wait([first], _REPORT_EVERY).done:
-                        share = sum(done) / len(items)
-                        self._report(start + (end - start) * share, f"{name}s")
-                    yield item, first.result()
+                        report_all()
+                    result = first.result()
+                    report_all()
+                    yield item, result
             finally:
                 stop.set()
                 for future in waiting:

@@ -118,7 +118,7 @@ def fit_denoise(
             with pool.part(SURVEY_TIME, "survey"):
                 survey = survey_picture(given, sigma, noise, how, specks, channels, pool)
             if survey is not None:
-                return _fit_large(given, survey, how, specks, make_rng(rng), pool)
+                return _fit_large(given, survey, how, make_rng(rng), pool)
     with Pool(workers, progress) as pool:
         opened = given.open(channels)
         picture = without_specks(opened, specks)
@@ -205,10 +205,10 @@ def denoise(*args: Any, **options: Any) -> Array:
 
 
 def _fit_large(
-    image: Input, survey: Survey, how: How, specks: Specks, rng: np.random.Generator, pool: Pool
+    image: Input, survey: Survey, how: How, rng: np.random.Generator, pool: Pool
 ) -> DenoiseResult:
     """Denoise a large picture in pieces."""
-    found = denoise_in_pieces(image, survey, how, specks, rng, pool)
+    found = denoise_in_pieces(image, survey, how, rng, pool)
     tone = getattr(survey.sample.decided, "tone", 0.0)
     return DenoiseResult(
         found.image, survey.noise, tone, found.n_bounded, survey.groups, found.n_specks, found.find_std

@@ -32,16 +32,22 @@ _MAX_RUNS, _MIN_RUN = 24, 256
 
 # Where the pixels begin that a run of clusters touches; total, mass and spread there, and places to spare.
 Part = tuple[int, Float]
-# Of each pixel: estimates times their weights, the weights, and variances times them.
+# Sums of estimates times their weights; of the weights, and of variances times them, at corners of patches.
 Sums = tuple[Float, Float, Float]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimated channel and the variance that the clusters give it, both (*spatial)."""
+    """An estimated channel, (*spatial), and what its variance is found from."""
 
     image: Float
-    variance: Float
+    _weight: Float
+    _spread: Callable[[], Float]  # variances times weights
+
+    @property
+    def variance(self) -> Float:
+        """The variance that the clusters give each pixel, found when it is asked for."""
+        return self._spread() / self._weight
 
 
 def spectral(noisy: Float, members: Members, sigma: float, pool: Pool) -> Estimate:
@@ -59,7 +65,7 @@ def spectral(noisy: Float, members: Members, sigma: float, pool: Pool) -> Estima
         return _native.spectral_filter(native, *clusters, plane, sigma**2, _SPECTRUM_BIAS)
 
     plane, native = _flat(noisy, members), members.native
-    return _divide(_aggregate(noisy, members, chunk, pool), noisy)
+    return _aggregate(noisy, members, chunk, pool, otherwise=noisy)
 
 
 def spectral_of_pairs(
@@ -103,7 +109,7 @@ def spectral_of_pairs(
         return sums + counted(sums)
 
     total, mass, spread = _sum_up(both, paired, chunk, pool)
-    return _divide((folded(total), spread_out(mass), spread_out(spread)), noisy)
+    return _divide(folded(total), spread_out(mass), lambda: spread_out(spread), noisy)
 
 
 def wiener(
@@ -131,7 +137,7 @@ def wiener(
         return _native.wiener_filter(native, *clusters, plane, guide, sigma**2, strength, trust)
 
     plane, guide, native = _flat(noisy, members), _flat(pilot, members), members.native
-    return _divide(_aggregate(noisy, members, chunk, pool), pilot)
+    return _aggregate(noisy, members, chunk, pool, otherwise=pilot)
 
 
 def _flat(plane: Float, members: Members) -> Float:
@@ -157,18 +163,25 @@ def _flat(plane: Float, members: Members) -> Float:
 
 
 def _aggregate(
-    noisy: Float, members: Members, chunk: Callable[[tuple[int, int]], Part], pool: Pool
-) -> Sums:
-    """Run a kernel on all clusters and add up what it says of each pixel."""
-    total, *corners = _sum_up(noisy, members, chunk, pool)
-    weight, spread = (_box_sum(each, noisy.shape, members.patch) for each in corners)
-    return total, weight, spread
+    noisy: Float,
+    members: Members,
+    chunk: Callable[[tuple[int, int]], Part],
+    pool: Pool,
+    otherwise: Float,
+) -> Estimate:
+    """Run a kernel on all clusters and divide what it says of each pixel by its weight."""
+    total, mass, spread = _sum_up(noisy, members, chunk, pool)
+
+    def spread_out(corners: Float) -> Float:
+        return _box_sum(corners, noisy.shape, members.patch)
+
+    return _divide(total, spread_out(mass), lambda: spread_out(spread), otherwise)
 
 
 def _sum_up(
     noisy: Float, members: Members, chunk: Callable[[tuple[int, int]], Part], pool: Pool
 ) -> Sums:
-    """Run a kernel on all clusters; weights and variances are those of corners of patches."""
+    """Run a kernel on all clusters and add up what it says."""
     total, mass, spread = (np.zeros(noisy.size, np.float32) for _ in range(3))
     for _, (start, parts) in pool.map(chunk, _runs(len(members.pointers) - 1), "estimates"):
         own = parts[:, :-_SPARE]
@@ -179,12 +192,16 @@ def _sum_up(
     return total.reshape(noisy.shape), mass, spread
 
 
-def _divide(sums: Sums, otherwise: Float) -> Estimate:
-    """Divide by the weights; ``otherwise`` where there are none."""
-    total, weight, spread = sums
-    known = weight > _MIN_WEIGHT
-    safe = np.where(known, weight, np.float32(1.0))
-    return Estimate(np.where(known, total / safe, otherwise), spread / safe)
+def _divide(total: Float, weight: Float, spread: Callable[[], Float], otherwise: Float) -> Estimate:
+    """Divide sums by their weights; ``otherwise`` where there are none."""
+    unknown = weight <= _MIN_WEIGHT
+    is_gap = bool(unknown.any())
+    if is_gap:
+        weight[unknown] = 1.0
+    total /= weight
+    if is_gap:
+        total[unknown] = otherwise[unknown]
+    return Estimate(total, weight, spread)
 
 
 def _runs(n_clusters: int) -> list[tuple[int, int]]:

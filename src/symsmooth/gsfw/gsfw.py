@@ -27,7 +27,7 @@ from ..mixture.em import GaussianMixture
 from ..noise import resolve_sigma
 from .observation import Observation
 from .presets import PRESETS, Quality
-from .stages import run_gsfw
+from .stages import Wanted, run_gsfw
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,13 @@ def fit_gsfw(
     picture = open_image(image, channel_axis, mask)
     sigma = resolve_sigma(picture, sigma)
     observation, pool = Observation.of_picture(picture, sigma), Pool(workers, progress)
-    found = run_gsfw(observation, PRESETS[quality], make_rng(rng), pool, keep_pilots=True)
+    found = run_gsfw(
+        observation,
+        PRESETS[quality],
+        make_rng(rng),
+        pool,
+        wanted=Wanted(pilots=True, variance=True),
+    )
     return GSFWResult(
         image=picture.restore(found.image),
         pilots=tuple(picture.in_units(pilot) for pilot in found.pilots),

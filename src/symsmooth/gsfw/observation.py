@@ -133,7 +133,8 @@ class Observation:
 
     def padded(self, widths: Sequence[tuple[int, int]]) -> Observation:
         """Return the observation mirrored at its ends by (before, after) pixels along each axis."""
-        pixels = np.pad(self.pixels, [*widths, (0, 0)], mode="symmetric")
+        channels = np.moveaxis(self.pixels, -1, 0)  # as they lie in memory
+        pixels = np.moveaxis(np.pad(channels, [(0, 0), *widths], mode="symmetric"), 0, -1)
         observed = self.observed
         if observed is not None:
             observed = np.pad(observed, widths, mode="symmetric")

@@ -18,14 +18,14 @@ from ..core.channels import Channels, Groups
 from ..core.image import Array, Float, Input, Picture, Piece, add_change, check_image
 from ..core.parallel import Pool
 from ..noise import Noise, resolve
-from ..noise.specks import Specks, without_specks
+from ..noise.specks import Rules, Specks, replace_specks, speck_rules
 from .presets import PRESETS
 from .removal import How, decide_for_pieces, remove_noise
 
 # Pixels of a piece without its halo, about.  Two at a time take half a gigabyte in colour; smaller
 # ones compute more halo, 22 % at this size.
 _PIECE_PIXELS = 1024 * 1024
-_ROWS = 256  # of the result that are made at a time
+_ROWS = 16  # of the result that are made at a time: some of them stay near the processor
 SURVEY_TIME = 0.04  # of all, for the progress callback
 
 
@@ -43,6 +43,7 @@ class Survey:
 
     sample: Picture
     noise: Noise
+    specks: Rules | None
 
     @property
     def groups(self) -> Groups:
@@ -57,11 +58,12 @@ def survey_picture(
     opened = check_image(sample_of(image.pixels, -1), -1).open(channels)
     if np.ndim(sigma) > 1 or (hasattr(noise, "fits") and not noise.fits(opened.noisy.shape)):
         return None
-    without = without_specks(opened, specks)
+    rules = speck_rules(opened, specks)
+    without = replace_specks(opened, rules)
     without = replace(without, channels=without.groups)
     found = resolve(without, sigma, noise)
     decided = decide_for_pieces(without, found, how.tone, pool, _middles(without))
-    return Survey(replace(opened, channels=without.groups, decided=decided), found)
+    return Survey(replace(opened, channels=without.groups, decided=decided), found, rules)
 
 
 def _middles(sample: Picture) -> Picture:
@@ -88,7 +90,7 @@ class InPieces:
 
 
 def denoise_in_pieces(
-    image: Input, survey: Survey, how: How, specks: Specks, rng: np.random.Generator, pool: Pool
+    image: Input, survey: Survey, how: How, rng: np.random.Generator, pool: Pool
 ) -> InPieces:
     """Denoise a large picture that was surveyed."""
     pixels = image.pixels
@@ -97,17 +99,25 @@ def denoise_in_pieces(
     grid = replace(cut_evenly(pixels.shape[:2], halo, _PIECE_PIXELS), fast=True)
     seeds = [own.bit_generator.seed_seq for own in rng.spawn(len(grid.blocks))]
 
-    def work(numbered: tuple[Block, Any], own_pool: Pool) -> _Done:
+    def denoised(numbered: tuple[Block, Any], own_pool: Pool, with_std: bool) -> _Done:
         block, seed = numbered
         own_rng = np.random.default_rng(seed)
-        return _denoise_piece(pixels[block.outer], survey, how, specks, own_rng, own_pool)
+        return _denoise_piece(pixels[block.outer], survey, how, own_rng, own_pool, with_std)
+
+    def work(numbered: tuple[Block, Any], own_pool: Pool) -> _Done:
+        done = denoised(numbered, own_pool, with_std=False)
+        numbered[0].fade(done.change)
+        return done
+
+    def work_again(numbered: tuple[Block, Any], own_pool: Pool) -> Float:
+        return denoised(numbered, own_pool, with_std=True).find_std()
 
     def find_std() -> Float:
         """Do it once more: deviations are as large as the picture, and seldom asked for."""
         with Pool(pool.workers) as again:
             total = np.zeros(pixels.shape, np.float32)
-            for (block, _), done in again.side_by_side(work, jobs, "piece"):
-                block.add_to(total, done.find_std())
+            for (block, _), std in again.side_by_side(work_again, jobs, "piece"):
+                block.add_to(total, std)
         return image.finish_plain(total)
 
     jobs = list(zip(grid.blocks, seeds, strict=True))
@@ -140,12 +150,17 @@ class _Done:
 
 
 def _denoise_piece(
-    pixels: Array, survey: Survey, how: How, specks: Specks, rng: np.random.Generator, pool: Pool
+    pixels: Array,
+    survey: Survey,
+    how: How,
+    rng: np.random.Generator,
+    pool: Pool,
+    with_std: bool,
 ) -> _Done:
     piece: Any = Piece(pixels, survey.sample)
     opened = check_image(piece, -1).open(survey.groups)
-    picture = without_specks(opened, specks)
-    found = remove_noise(picture, survey.noise, how, rng, pool)
+    picture = replace_specks(opened, survey.specks)
+    found = remove_noise(picture, survey.noise, how, rng, pool, with_std=with_std)
     _, change = picture.change_of(found.image)
     speck = picture.mask  # no other pixel is missing
     if speck is not None:
@@ -154,7 +169,7 @@ def _denoise_piece(
 
 
 class _Changed:
-    """Pixels plus the changes of pieces, cross-faded.
+    """Pixels plus the changes of pieces, which are faded at their ends.
 
     Pieces come line by line.  Rows that no later one reaches are done, and their changes, which take four
     times the memory of 8-bit pixels, are forgotten.
@@ -165,7 +180,7 @@ class _Changed:
         self._start, self._changes = 0, np.empty((0, *pixels.shape[1:]), np.float32)
 
     def add(self, block: Block, change: Array) -> None:
-        """Add the change of a piece."""
+        """Add the change of a piece, which lies in memory as pixels do."""
         rows, columns = block.outer
         self._finish_until(rows.start)
         missing = rows.stop - self._start - len(self._changes)
@@ -173,7 +188,7 @@ class _Changed:
             new = np.zeros((missing, *self._pixels.shape[1:]), change.dtype)
             self._changes = np.concatenate([self._changes, new])
         own = self._changes[rows.start - self._start : rows.stop - self._start, columns]
-        own += block.ramp[..., np.newaxis] * change
+        own += change
 
     def finish(self) -> Array:
         """Return all pixels."""

@@ -19,7 +19,7 @@ from .bias import Bias, Tone, may_be_biased, remove_bias
 from .blotches import blotch_scene, remove_blotches
 from .observation import Observation, Scene
 from .presets import Quality, for_noise
-from .stages import run_gsfw
+from .stages import Wanted, run_gsfw
 
 _BEFORE_BLOTCHES = 0.9  # of the time, for the progress callback
 
@@ -49,10 +49,16 @@ class Removed:
 
 
 def remove_noise(
-    picture: Picture, noise: Noise, how: How, rng: np.random.Generator, pool: Pool
+    picture: Picture,
+    noise: Noise,
+    how: How,
+    rng: np.random.Generator,
+    pool: Pool,
+    *,
+    with_std: bool = True,
 ) -> Removed:
-    """Remove noise, given in the image's units, from a picture."""
-    task = _task(picture, noise, how, rng)
+    """Remove noise, given in the image's units; ``with_std`` if deviations may be asked for."""
+    task = replace(_task(picture, noise, how, rng), with_std=with_std)
     luma, chroma = how.strength, how.chroma_strength
     if picture.noisy.shape[-1] == 1:
         chroma = luma  # grey pictures have no colour
@@ -109,7 +115,8 @@ def decide_for_pieces(
     task = _task(sample, noise, replace(_TO_DECIDE, tone=tone), make_rng(0))
     bias, smaller = Bias(), smaller or sample
     if may_be_biased(smaller, tone):
-        bias = remove_noise(smaller, noise, replace(_TO_DECIDE, tone=tone), make_rng(0), pool).bias
+        how = replace(_TO_DECIDE, tone=tone)
+        bias = remove_noise(smaller, noise, how, make_rng(0), pool, with_std=False).bias
     scene = _scene_of(task.picture, task.model)
     return Decided(bias, scene, blotch_scene(task.picture, task.model))
 
@@ -144,7 +151,7 @@ class _Estimate:
     image: Float
     bias: Bias
     white: Float
-    white_variance: Float
+    white_variance: Float | None
     n_bounded: int
 
 
@@ -157,6 +164,7 @@ class _Task:
     quality: Quality
     tone: Tone
     rng: np.random.Generator
+    with_std: bool = False
 
     def run(self, strength: float, pool: Pool) -> _Estimate:
         """Remove the noise."""
@@ -165,15 +173,16 @@ class _Task:
             return _Estimate(picture.noisy, Bias(), picture.noisy, np.zeros_like(picture.noisy), 0)
         preset = for_noise(self.quality, self.model.coarse_share)
         own, scene = self.model.bind(picture.noisy), self._scene()
+        wanted = Wanted(variance=self.with_std)
         if sigma is not None:
             observation = Observation.of_picture(picture, strength * sigma, scene=scene)
-            found = run_gsfw(observation, preset, self.rng, pool)
+            found = run_gsfw(observation, preset, self.rng, pool, wanted=wanted)
             denoised = white = found.image
         else:
             white = own.whiten(picture.noisy)
             observation = Observation.of_picture(picture, strength, white, scene)
             with pool.part(_BEFORE_BLOTCHES):
-                found = run_gsfw(observation, preset, self.rng, pool)
+                found = run_gsfw(observation, preset, self.rng, pool, wanted=wanted)
             white = found.image
             denoised = own.restore(white)
             if denoised.shape[-1] == 3 and len(picture.groups) == 1:
@@ -225,6 +234,8 @@ def _removed_luminance(picture: Picture, denoised: Float) -> Float:
 
 def _std_later(picture: Picture, model: Noise, found: _Estimate) -> Callable[[], Float]:
     """Return what finds the deviations when they are asked for; it holds no array that it will not need."""
+    if found.white_variance is None:
+        return _not_kept
     if model.white_sigma is None:
         kept = replace(picture, original=picture.original[:0].copy(), mask=None, whole=None)
         return partial(_std_in_units, kept, model, found.white, found.white_variance)
@@ -232,6 +243,10 @@ def _std_later(picture: Picture, model: Noise, found: _Estimate) -> Callable[[],
         picture, original=picture.original[:0].copy(), noisy=picture.noisy[:0].copy(), mask=None, whole=None
     )  # fmt: skip
     return partial(_std_in_units, kept, model, kept.noisy, found.white_variance)
+
+
+def _not_kept() -> Float:
+    raise RuntimeError("deviations were not asked for")
 
 
 def _std_in_units(picture: Picture, model: Noise, white: Float, variance: Float) -> Float:

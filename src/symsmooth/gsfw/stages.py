@@ -9,9 +9,10 @@ frequencies are taken from the same method at half size.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from ..core.patches import Features, patch_means, whiten_inside
 from ..mixture.em import GaussianMixture, MixtureFit, fit_mixture, initial_mixture
 from ..mixture.members import Members, assign_patches
 from ..noise.level import FINEST
-from .estimators import spectral, spectral_of_pairs, wiener
+from .estimators import Estimate, spectral, spectral_of_pairs, wiener
 from .light import give_back_light
 from .motion import is_earlier
 from .observation import Observation, with_beside
@@ -50,7 +51,7 @@ class Stages:
     """What the stages found, (*spatial, channels)."""
 
     images: tuple[Float, ...]  # pilots, then the final if there is one
-    variance: Float  # of the last image
+    variance: Float | None  # of the last image, if it was asked for
     clusters: tuple[GaussianMixture, ...]
     seconds: Mapping[str, float]
     n_bounded: int = 0  # pixels whose change was held at the bound
@@ -68,7 +69,18 @@ class Stages:
     @property
     def std(self) -> Float:
         """Standard deviation of the result at each pixel."""
+        assert self.variance is not None
         return np.sqrt(self.variance)
+
+
+class Wanted(NamedTuple):
+    """What is asked for beside the result: it takes time or memory."""
+
+    pilots: bool = False
+    variance: bool = False
+
+
+IMAGE_ALONE = Wanted()
 
 
 def run_gsfw(
@@ -77,23 +89,23 @@ def run_gsfw(
     rng: np.random.Generator,
     pool: Pool,
     *,
-    keep_pilots: bool = False,
+    wanted: Wanted = IMAGE_ALONE,
 ) -> Stages:
     """Remove white noise: from channels that show the same things together, from others apart.
 
-    Observed pixels change by at most 8 sigma.  Pilots are returned if they are to be kept.
+    Observed pixels change by at most 8 sigma.
     """
     if observation.sigma < FINEST:
         return Stages((observation.pixels,), np.zeros_like(observation.pixels), (), {})
     groups = observation.scene.groups
     if len(groups) == 1:
-        return _run_together(observation, preset, rng, pool, keep_pilots)
+        return _run_together(observation, preset, rng, pool, wanted)
     found = []
     with pool:
         for number, group in enumerate(groups):
             with pool.part(1 / (len(groups) - number)):
                 part = observation.only(group)
-                found.append(_run_together(part, preset, rng, pool, keep_pilots))
+                found.append(_run_together(part, preset, rng, pool, wanted))
     return _side_by_side(found, groups)
 
 
@@ -112,11 +124,17 @@ def _side_by_side(found: list[Stages], groups: Groups) -> Stages:
         tuple(
             joined(list(images)) for images in zip(*(each.images for each in found), strict=True)
         ),
-        joined([each.variance for each in found]),
+        _if_all([each.variance for each in found], joined),
         tuple(mixture for each in found for mixture in each.clusters),
         seconds,
         sum(each.n_bounded for each in found),
     )
+
+
+def _if_all(parts: list[Float | None], joined: Callable[[list[Float]], Float]) -> Float | None:
+    """Return parts joined, or None if they are none."""
+    some = [part for part in parts if part is not None]
+    return joined(some) if some else None
 
 
 def _run_together(
@@ -124,17 +142,17 @@ def _run_together(
     preset: Preset,
     rng: np.random.Generator,
     pool: Pool,
-    keep_pilots: bool = False,
+    wanted: Wanted = IMAGE_ALONE,
 ) -> Stages:
     """Remove white noise; channels are decorrelated for it and mixed again after."""
     transform = observation.scene.decorrelating(observation.sigma)
     grid = _plan(observation)
     with pool:
-        found = _run_in_blocks(grid, observation, transform, preset, rng, pool, keep_pilots)
+        found = _run_in_blocks(grid, observation, transform, preset, rng, pool, wanted)
     back, scale = transform.T, np.float32(calibration(preset, observation.contrast) ** 2)
     *pilots, image = (mix(image, back) for image in found.images)
-    variance = scale * mix(found.variance, back**2)
-    if observation.is_series and len(image) >= LEAST:
+    variance = None if found.variance is None else scale * mix(found.variance, back**2)
+    if variance is not None and observation.is_series and len(image) >= LEAST:
         image, variance = _with_still_parts(observation, image, variance, preset, rng, pool)
     image, n_bounded = _bounded(image, observation)
     return replace(found, images=(*pilots, image), variance=variance, n_bounded=n_bounded)
@@ -164,7 +182,8 @@ def _with_still_parts(
     if still.mean() < MIN_SHARE:
         return image, variance
     mean = Observation.of(pixels.mean(axis=0), sigma / len(image) ** 0.5)
-    found = _run_together(mean, preset, rng, pool)
+    found = _run_together(mean, preset, rng, pool, Wanted(variance=True))
+    assert found.variance is not None
     share = still[..., np.newaxis]
     image = image + share * (found.image - image)
     lit = give_back_light(pixels.swapaxes(0, 1), image.swapaxes(0, 1), sigma).swapaxes(0, 1)
@@ -190,27 +209,34 @@ def _run_in_blocks(
     preset: Preset,
     rng: np.random.Generator,
     pool: Pool,
-    keep_pilots: bool,
+    wanted: Wanted,
 ) -> Stages:
     """Run the stages on each block with its channels transformed; times add up, clusters are the last's."""
     seconds: dict[str, float] = {}
     clusters: tuple[GaussianMixture, ...] = ()
+    has_variance = wanted.variance or observation.is_series  # in which it tells what is still
 
     def run(block: Block, own_rng: np.random.Generator) -> tuple[Float, ...]:
         nonlocal clusters
         part = observation.part(block.outer).mixed(transform)
-        found = _run_padded(part, preset, own_rng, pool)
+        found = _run_padded(part, preset, own_rng, pool, has_variance)
         clusters = found.clusters
         for name, time_taken in found.seconds.items():
             seconds[name] = seconds.get(name, 0.0) + time_taken
-        return (*(found.images if keep_pilots else found.images[-1:]), found.variance)
+        images = found.images if wanted.pilots else found.images[-1:]
+        return images if found.variance is None else (*images, found.variance)
 
-    *images, variance = overlap_add(grid, run, rng, pool)
+    images = list(overlap_add(grid, run, rng, pool))
+    variance = images.pop() if has_variance else None
     return Stages(tuple(images), variance, clusters, seconds)
 
 
 def _run_padded(
-    observation: Observation, preset: Preset, rng: np.random.Generator, pool: Pool
+    observation: Observation,
+    preset: Preset,
+    rng: np.random.Generator,
+    pool: Pool,
+    has_variance: bool = False,
 ) -> Stages:
     """Fit the preset to what is observed and run its stages, with a mirrored margin.
 
@@ -233,14 +259,14 @@ def _run_padded(
     if is_series:
         found = _run_series(padded, preset, plan, rng, pool)
     else:
-        found = _run_stages(padded, plan, coarse, rng, pool)
+        found = _run_stages(padded, plan, coarse, rng, pool, has_variance)
     inside = tuple(
         slice(before, before + size) for (before, _), size in zip(widths, spatial, strict=True)
     )
     return replace(
         found,
         images=tuple(image[inside] for image in found.images),
-        variance=found.variance[inside],
+        variance=None if found.variance is None else found.variance[inside],
         seconds=seconds | dict(found.seconds),
     )
 
@@ -253,12 +279,14 @@ def _run_series(
     What other frames do not show, after a cut or in a flash, is denoised without them.
     """
     followed = observation.followed()
-    found = _run_stages(followed, plan, None, rng, pool)
+    found = _run_stages(followed, plan, None, rng, pool, has_variance=True)
+    assert found.variance is not None
     *pilots, image, variance = (each.swapaxes(0, 1) for each in (*found.images, found.variance))
     assert followed.motion is not None
     for t in followed.motion.frames_alone:
         share = followed.motion.share_alone(t, *image.shape[1:3])[..., np.newaxis]
-        alone = _run_padded(observation.frame(t), preset, rng, pool)
+        alone = _run_padded(observation.frame(t), preset, rng, pool, has_variance=True)
+        assert alone.variance is not None
         image[t] += share * (alone.image - image[t])
         variance[t] += share * (alone.variance - variance[t])
     return replace(found, images=(*pilots, image), variance=variance)
@@ -270,6 +298,7 @@ def _run_stages(
     coarse: Float | None,
     rng: np.random.Generator,
     pool: Pool,
+    has_variance: bool,
 ) -> Stages:
     """Run the pilots and the final stage on a picture that holds a few patches at least."""
     images: list[Float] = []
@@ -284,7 +313,7 @@ def _run_stages(
             target, pilot = observation, images[-1] if is_final else None
             if number > 0 and not is_final:
                 target = observation.fed_back(images[-1], stage.feedback)
-            image, variance, mixture = _run_stage(target, pilot, stage, rng, pool)
+            image, estimates, mixture = _run_stage(target, pilot, stage, rng, pool)
             if stage.n_frames > 0:
                 image = give_back_light(target.pixels, image, target.sigma)
             if coarse is not None and (number == 0 or is_final):
@@ -295,7 +324,13 @@ def _run_stages(
         if number == 0 and len(stages) > 1:
             repeated = share_repeated(image[..., 0], observation.sigma)
             stages[1:] = [widen(later, repeated) for later in stages[1:]]
+    variance = _stacked(each.variance for each in estimates) if has_variance else None
     return Stages(tuple(images), variance, tuple(clusters), seconds)
+
+
+def _stacked(planes: Iterable[Float]) -> Float:
+    """Return channels, each of which lies together in memory, as (*spatial, channels)."""
+    return np.moveaxis(np.stack(list(planes)), 0, -1)
 
 
 def _run_stage(
@@ -304,8 +339,8 @@ def _run_stage(
     stage: Stage,
     rng: np.random.Generator,
     pool: Pool,
-) -> tuple[Float, Float, GaussianMixture]:
-    """Cluster the patches of the guide, and estimate each channel and its variance from the clusters.
+) -> tuple[Float, list[Estimate], GaussianMixture]:
+    """Cluster the patches of the guide, and estimate each channel from the clusters.
 
     The guide is the pilot if there is one; without it clusters answer by spectral shrinkage.
     """
@@ -315,8 +350,8 @@ def _run_stage(
     colours = _colours(guide, stage)
     shown = guide if colours is None else np.ascontiguousarray(guide[..., :1])
     fit, members = _cluster(shown, observation, stage, rng, pool, colours)
-    image, variance = np.empty_like(observation.pixels), np.empty_like(observation.pixels)
-    n_channels = image.shape[-1]
+    estimates: list[Estimate] = []
+    n_channels = observation.n_channels
     pool.expect(n_channels)
     for c in range(n_channels):
         if c == 1 and members.patch[-1] >= _WITHOUT_RIM:
@@ -329,13 +364,13 @@ def _run_stage(
             found = wiener(
                 noisy, own_pilot, members, observation.sigma, pool, strength=stage.strength
             )
-        image[..., c], variance[..., c] = found.image, found.variance
-    return image, variance, fit.mixture
+        estimates.append(found)
+    return _stacked(each.image for each in estimates), estimates, fit.mixture
 
 
 def _run_paired(
     observation: Observation, stage: Stage, rng: np.random.Generator, pool: Pool
-) -> tuple[Float, Float, GaussianMixture]:
+) -> tuple[Float, list[Estimate], GaussianMixture]:
     """Cluster patches of two frames of a series, and estimate each channel by spectral shrinkage.
 
     The first channel is filtered in both frames together; others, which have less detail, in one.
@@ -350,7 +385,7 @@ def _run_paired(
             colours, observation.motion.beside(colours.shape[0], colours.shape[2])
         )
     fit, members = _cluster(pairs.pixels, pairs, stage, rng, pool, colours)
-    image, variance = np.empty_like(pixels), np.empty_like(pixels)
+    estimates: list[Estimate] = []
     pool.expect(pixels.shape[-1])
     for c in range(pixels.shape[-1]):
         noisy = np.ascontiguousarray(pixels[..., c])
@@ -359,8 +394,8 @@ def _run_paired(
             found = spectral_of_pairs(noisy, beside, is_first, members, observation.sigma, pool)
         else:
             found = spectral(noisy, members, observation.sigma, pool)
-        image[..., c], variance[..., c] = found.image, found.variance
-    return image, variance, fit.mixture
+        estimates.append(found)
+    return _stacked(each.image for each in estimates), estimates, fit.mixture
 
 
 def _colours(guide: Float, stage: Stage) -> Float | None:

@@ -184,12 +184,6 @@ namespace {
 
 constexpr float tiny = 1e-30f;
 
-SYMSMOOTH_INLINE float dot(const float* a, const float* b, index width) {
-    Vec8 total = splat(0.0f);
-    for (index k = 0; k < width; k += lanes) total += load(a + k) * load(b + k);
-    return sum(total);
-}
-
 // row[0:width] -= factor * other[0:width]
 SYMSMOOTH_INLINE void subtract(float* row, float factor, const float* other, index width) {
     const Vec8 all = splat(factor);

@@ -15,6 +15,12 @@ struct Strided {
 SYMSMOOTH_INLINE Strided plain(const float* x, index stride) { return {x, stride, 1}; }
 SYMSMOOTH_INLINE Strided transposed(const float* x, index stride) { return {x, 1, stride}; }
 
+SYMSMOOTH_INLINE float dot(const float* a, const float* b, index width) {
+    Vec8 total = splat(0.0f);
+    for (index k = 0; k < width; k += lanes) total += load(a + k) * load(b + k);
+    return sum(total);
+}
+
 enum class Write { result, difference };  // out = x y, or out -= x y
 
 // `rows` rows and 8 * `vectors` columns of x y; the sums stay in registers.

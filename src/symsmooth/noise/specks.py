@@ -46,9 +46,12 @@ _LOOKED_AT = 256  # pixels a side, in the middle, that are looked at first
 
 def without_specks(picture: Picture, specks: Specks = "auto") -> Picture:
     """Return a picture whose specks are missing pixels: if they are asked for, or many and certain."""
-    if specks == "keep" or min(picture.spatial[-2:]) < 3:
-        return picture
-    found = find_specks(picture, asked=specks == "remove")
+    return replace_specks(picture, speck_rules(picture, specks))
+
+
+def replace_specks(picture: Picture, rules: Rules | None) -> Picture:
+    """Return a picture whose specks by these rules are missing pixels."""
+    found = find_specks(picture, rules)
     return picture if found is None else picture.with_missing(found)
 
 
@@ -58,20 +61,32 @@ def count_specks(opened: Picture, picture: Picture) -> int:
     return counts[1] - counts[0]
 
 
-def find_specks(picture: Picture, *, asked: bool) -> Array | None:
-    """Return where specks are, (*spatial); None if there is none, or it may be detail."""
+def speck_rules(picture: Picture, specks: Specks = "auto") -> Rules | None:
+    """Return what is a speck in each channel; None if nothing is, or it may be detail.
+
+    It is asked of the whole picture: pieces of one have the same.
+    """
+    if specks == "keep" or min(picture.spatial[-2:]) < 3:
+        return None
+    scene, n_channels = picture.scene, picture.noisy.shape[-1]
+    if specks == "remove":
+        return (_any_speck,) * n_channels
+    sample = middle(scene.noisy, _LOOKED_AT)
+    is_fine = n_channels == 1 and scene.step < _FINE * float(np.ptp(sample))
+    chosen = [_choose(_Look.at(sample[..., c]), is_fine) for c in range(n_channels)]
+    return (
+        None
+        if all(rule is None for rule in chosen)
+        else tuple(rule or _no_speck for rule in chosen)
+    )
+
+
+def find_specks(picture: Picture, rules: Rules | None) -> Array | None:
+    """Return where specks are, (*spatial); None if there is none."""
+    if rules is None:
+        return None
     noisy = picture.noisy
     slices = noisy.reshape(-1, *noisy.shape[-3:])
-    n_channels = noisy.shape[-1]
-    rules: list[_Rule] = [_any_speck] * n_channels
-    if not asked:
-        scene = picture.scene
-        sample = middle(scene.noisy, _LOOKED_AT)
-        is_fine = n_channels == 1 and scene.step < _FINE * float(np.ptp(sample))
-        chosen = [_choose(_Look.at(sample[..., c]), is_fine) for c in range(n_channels)]
-        if all(rule is None for rule in chosen):
-            return None
-        rules = [rule or _no_speck for rule in chosen]
     found = np.zeros(slices.shape[:3], bool)
     for z, pixels in enumerate(slices):
         for c, rule in enumerate(rules):
@@ -153,6 +168,7 @@ def _levels(middle: Float, size: Float) -> Float:
 
 
 _Rule = Callable[[_Look], Array]  # returns which pixels are specks
+Rules = tuple[_Rule, ...]  # of the channels
 
 
 def _any_speck(look: _Look) -> Array:
