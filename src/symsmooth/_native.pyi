@@ -53,15 +53,23 @@ class Members:
 
     def __init__(self, pointers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], corners: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], shares: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], grid: Sequence[int], patch: Sequence[int]) -> None: ...
 
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """
+        Where the pixels begin that clusters touch, and how many places they take.
+        """
+
+def move_parts(members: Members, first: int, last: int, parts: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], total: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], mass: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], spread: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')] | None) -> None:
+    """Add parts to the sums of all pixels, and leave zeros in them."""
+
 def find_candidates(grid: Sequence[int], tile: Sequence[int], centres: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], radius: float, offsets: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]]: ...
 
 def count_members(clusters: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], min_share: float, n_clusters: int) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]: ...
 
 def list_members(clusters: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], min_share: float, grid: Sequence[int], channel: Sequence[int], first: int, places: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], corners: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], shares: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 
-def spectral_filter(members: Members, first: int, last: int, pixels: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], noise: float, bias: float) -> tuple[int, Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]: ...
+def spectral_filter(members: Members, first: int, last: int, pixels: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], noise: float, bias: float, parts: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None: ...
 
-def wiener_filter(members: Members, first: int, last: int, pixels: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], pilot: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], noise: float, strength: float, trust: float) -> tuple[int, Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]]: ...
+def wiener_filter(members: Members, first: int, last: int, pixels: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], pilot: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], noise: float, strength: float, trust: float, parts: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None: ...
 
 class SymmetricWindow:
     """
@@ -121,6 +129,9 @@ def enlarge(image: Annotated[NDArray[numpy.float32], dict(shape=(None, None, Non
     """
     Interpolate (z, y, x, channels) linearly to 2 or 4 times its height and width, or less.
     """
+
+def add_at(sums: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], places: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+    """Add values to the sums at their places."""
 
 def correct_tone(pixels: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], level: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], most: float, scale: float, offset: float, share: float) -> Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]:
     """Give back what a tone curve has taken from noisy pixels, by a table."""

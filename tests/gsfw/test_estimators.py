@@ -133,7 +133,7 @@ def test_spectral_is_its_equation(setting) -> None:
         return estimate, g, SIGMA**2 * variance
 
     expected = aggregate(noisy, features, members, shrunk)
-    check(estimators.spectral(noisy, members, SIGMA, pool), expected)
+    check(estimators.spectral(noisy, members, SIGMA, pool, has_variance=True), expected)
 
 
 def filtered(noisy, pilot, features, strength, trust):
@@ -153,7 +153,12 @@ def test_wiener_is_its_equation(setting) -> None:
     """Clusters of fewer patches than pixels take the dual form, larger ones the primal."""
     noisy, pilot, features, _, members, pool = setting
     expected = aggregate(noisy, features, members, filtered(noisy, pilot, features, 3.0, 0.8))
-    check(estimators.wiener(noisy, pilot, members, SIGMA, pool, strength=3.0, trust=0.8), expected)
+    check(
+        estimators.wiener(
+            noisy, pilot, members, SIGMA, pool, strength=3.0, trust=0.8, has_variance=True
+        ),
+        expected,
+    )
     sizes = np.diff(members.pointers)
     assert sizes.max() > np.prod(features.patch) > sizes[sizes > 0].min()
 
@@ -165,7 +170,12 @@ def test_a_single_cluster_is_exact(setting) -> None:
     near = neighbourhood(features, one, 1e6)
     members = assign_patches(features, one, near, pool, max_clusters=1, temperature=1.0)
     expected = aggregate(noisy, features, members, filtered(noisy, pilot, features, 2.0, 0.7))
-    check(estimators.wiener(noisy, pilot, members, SIGMA, pool, strength=2.0, trust=0.7), expected)
+    check(
+        estimators.wiener(
+            noisy, pilot, members, SIGMA, pool, strength=2.0, trust=0.7, has_variance=True
+        ),
+        expected,
+    )
 
 
 def test_the_bound_of_the_trace_is_one(setting) -> None:
@@ -249,7 +259,9 @@ def test_spectral_of_pairs_is_its_equation() -> None:
         members = assign_patches(
             features, fit.mixture, fit.near, pool, max_clusters=3, temperature=0.5
         )
-        found = estimators.spectral_of_pairs(noisy, beside, is_first, members, SIGMA, pool)
+        found = estimators.spectral_of_pairs(
+            noisy, beside, is_first, members, SIGMA, pool, has_variance=True
+        )
     inside = np.arange(side)[:, None] * n_frames * width + np.arange(side)  # from a corner
     for i in range(len(members.pointers) - 1):
         span = slice(members.pointers[i], members.pointers[i + 1])

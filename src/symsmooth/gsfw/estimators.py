@@ -17,6 +17,7 @@ from ..core.image import Array, Float
 from ..core.parallel import Pool
 from ..mixture.members import Members
 
+_BAND = 1 << 17  # pixels that are spread at a time
 _SPARE = 8  # pixels beyond the last that kernels may touch
 _MAX_SIDE, _MAX_PIXELS = 8, 64  # of a patch, in kernels
 _SPECTRUM_BIAS = 0.95  # eigenvalues are taken in units of this * sigma^2; 1: -.02 to -.04 dB
@@ -30,27 +31,24 @@ _MIN_WEIGHT = 1e-4
 _MAX_RUNS, _MIN_RUN = 24, 256
 
 
-# Where the pixels begin that a run of clusters touches; total, mass and spread there, and places to spare.
-Part = tuple[int, Float]
-# Sums of estimates times their weights; of the weights, and of variances times them, at corners of patches.
-Sums = tuple[Float, Float, Float]
+Run = tuple[int, int]  # of clusters: the first, and the one after the last
+# Adds to total, mass and spread of the pixels that a run of clusters touches, and places to spare.
+Kernel = Callable[[Run, Float], None]
+# Sums of estimates times their weights, of the weights, and of variances times them if they are asked for.
+Sums = tuple[Float, Float, Float | None]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimated channel, (*spatial), and what its variance is found from."""
+    """An estimated channel and, if it was asked for, the variance that the clusters give it: (*spatial)."""
 
     image: Float
-    _weight: Float
-    _spread: Callable[[], Float]  # variances times weights
-
-    @property
-    def variance(self) -> Float:
-        """The variance that the clusters give each pixel, found when it is asked for."""
-        return self._spread() / self._weight
+    variance: Float | None
 
 
-def spectral(noisy: Float, members: Members, sigma: float, pool: Pool) -> Estimate:
+def spectral(
+    noisy: Float, members: Members, sigma: float, pool: Pool, *, has_variance: bool = False
+) -> Estimate:
     """Shrink the spectrum of each cluster's covariance; needs no pilot.
 
     Notes
@@ -61,15 +59,23 @@ def spectral(noisy: Float, members: Members, sigma: float, pool: Pool) -> Estima
     doi:10.1109/TIT.2017.2653801).
     """
 
-    def chunk(clusters: tuple[int, int]) -> Part:
-        return _native.spectral_filter(native, *clusters, plane, sigma**2, _SPECTRUM_BIAS)
+    def filtered(clusters: Run, parts: Float) -> None:
+        _native.spectral_filter(native, *clusters, plane, sigma**2, _SPECTRUM_BIAS, parts)
 
     plane, native = _flat(noisy, members), members.native
-    return _aggregate(noisy, members, chunk, pool, otherwise=noisy)
+    sums = _aggregate(noisy.shape, members, filtered, pool, has_variance)
+    return _divide(sums, otherwise=noisy)
 
 
 def spectral_of_pairs(
-    noisy: Float, beside: Array, is_first: Array, members: Members, sigma: float, pool: Pool
+    noisy: Float,
+    beside: Array,
+    is_first: Array,
+    members: Members,
+    sigma: float,
+    pool: Pool,
+    *,
+    has_variance: bool = False,
 ) -> Estimate:
     """Do the same in a series (y, t, x) with patches of two frames, which are filtered together.
 
@@ -79,8 +85,8 @@ def spectral_of_pairs(
     that moves are alike.
     """
 
-    def chunk(clusters: tuple[int, int]) -> Part:
-        return _native.spectral_filter(native, *clusters, plane, sigma**2, _SPECTRUM_BIAS)
+    def filtered(clusters: Run, parts: Float) -> None:
+        _native.spectral_filter(native, *clusters, plane, sigma**2, _SPECTRUM_BIAS, parts)
 
     height, n_frames, width = noisy.shape
     other = noisy.reshape(-1)[beside]
@@ -97,19 +103,19 @@ def spectral_of_pairs(
         own, others = np.empty_like(noisy), np.empty_like(noisy)
         for t, place in enumerate(own_place):
             own[:, t], others[:, t] = found[:, t, place], found[:, t, 1 - place]
-        return own + counted(others)
-
-    def counted(others: Float) -> Float:
-        sums = np.bincount(beside.reshape(-1), others.reshape(-1), minlength=noisy.size)
-        return sums.reshape(noisy.shape).astype(np.float32)
+        _native.add_at(own.reshape(-1), beside.reshape(-1), others.reshape(-1))
+        return own
 
     def spread_out(corners: Float) -> Float:  # those of pairs, which are in the first of two frames
         flat = np.ascontiguousarray(corners.reshape(both.shape)[:, ::2])
         sums = _box_sum(flat, flat.shape, members.patch)
-        return sums + counted(sums)
+        others = sums.copy()
+        _native.add_at(sums.reshape(-1), beside.reshape(-1), others.reshape(-1))
+        return sums
 
-    total, mass, spread = _sum_up(both, paired, chunk, pool)
-    return _divide(folded(total), spread_out(mass), lambda: spread_out(spread), noisy)
+    total, mass, spread = _sum_up(both.size, paired, filtered, pool, has_variance)
+    spread = None if spread is None else spread_out(spread)
+    return _divide((folded(total), spread_out(mass), spread), otherwise=noisy)
 
 
 def wiener(
@@ -121,6 +127,7 @@ def wiener(
     *,
     strength: float,
     trust: float = _TRUST,
+    has_variance: bool = False,
 ) -> Estimate:
     """Filter each cluster's patches with the pilot's moments, within patches and across them.
 
@@ -133,11 +140,12 @@ def wiener(
     not be 0; of the trace, a bound that costs nothing is taken (native/cluster_filters.cpp).
     """
 
-    def chunk(clusters: tuple[int, int]) -> Part:
-        return _native.wiener_filter(native, *clusters, plane, guide, sigma**2, strength, trust)
+    def filtered(clusters: Run, parts: Float) -> None:
+        _native.wiener_filter(native, *clusters, plane, guide, sigma**2, strength, trust, parts)
 
     plane, guide, native = _flat(noisy, members), _flat(pilot, members), members.native
-    return _aggregate(noisy, members, chunk, pool, otherwise=pilot)
+    sums = _aggregate(noisy.shape, members, filtered, pool, has_variance)
+    return _divide(sums, otherwise=pilot)
 
 
 def _flat(plane: Float, members: Members) -> Float:
@@ -163,37 +171,52 @@ def _flat(plane: Float, members: Members) -> Float:
 
 
 def _aggregate(
-    noisy: Float,
-    members: Members,
-    chunk: Callable[[tuple[int, int]], Part],
-    pool: Pool,
-    otherwise: Float,
-) -> Estimate:
-    """Run a kernel on all clusters and divide what it says of each pixel by its weight."""
-    total, mass, spread = _sum_up(noisy, members, chunk, pool)
-
-    def spread_out(corners: Float) -> Float:
-        return _box_sum(corners, noisy.shape, members.patch)
-
-    return _divide(total, spread_out(mass), lambda: spread_out(spread), otherwise)
+    shape: tuple[int, ...], members: Members, kernel: Kernel, pool: Pool, has_variance: bool
+) -> Sums:
+    """Run a kernel on all clusters and add up what it says of each pixel: (*spatial)."""
+    total, mass, spread = _sum_up(int(np.prod(shape)), members, kernel, pool, has_variance)
+    weight = _box_sum(mass, shape, members.patch)
+    spread = None if spread is None else _box_sum(spread, shape, members.patch)
+    return total.reshape(shape), weight, spread
 
 
 def _sum_up(
-    noisy: Float, members: Members, chunk: Callable[[tuple[int, int]], Part], pool: Pool
+    n_pixels: int, members: Members, kernel: Kernel, pool: Pool, has_variance: bool
 ) -> Sums:
-    """Run a kernel on all clusters and add up what it says."""
-    total, mass, spread = (np.zeros(noisy.size, np.float32) for _ in range(3))
-    for _, (start, parts) in pool.map(chunk, _runs(len(members.pointers) - 1), "estimates"):
-        own = parts[:, :-_SPARE]
-        reach = slice(start, start + own.shape[1])
-        total[reach] += own[0]
-        mass[reach] += own[1]
-        spread[reach] += own[2]
-    return total.reshape(noisy.shape), mass, spread
+    """Run a kernel on all clusters; weights and variances are those of corners of patches.
+
+    Runs are added up in their order.  Where frames move, one touches few lines of many: these alone are
+    added, and its memory is used again by later ones.
+    """
+    native = members.native
+    runs = _runs(len(members.pointers) - 1)
+    lengths = [native.span(*run)[1] for run in runs]
+    unused: list[Float] = []
+
+    def work(number: int) -> Float:
+        try:
+            memory = unused.pop()
+        except IndexError:
+            memory = np.zeros(3 * max(lengths), np.float32)
+        kernel(runs[number], _parts(memory, lengths[number]))
+        return memory
+
+    total, mass = np.zeros(n_pixels, np.float32), np.zeros(n_pixels, np.float32)
+    spread = np.zeros(n_pixels, np.float32) if has_variance else None
+    for number, memory in pool.map(work, range(len(runs)), "estimates"):
+        parts = _parts(memory, lengths[number])
+        _native.move_parts(native, *runs[number], parts, total, mass, spread)
+        unused.append(memory)
+    return total, mass, spread
 
 
-def _divide(total: Float, weight: Float, spread: Callable[[], Float], otherwise: Float) -> Estimate:
+def _parts(memory: Float, length: int) -> Float:
+    return memory[: 3 * length].reshape(3, length)
+
+
+def _divide(sums: Sums, otherwise: Float) -> Estimate:
     """Divide sums by their weights; ``otherwise`` where there are none."""
+    total, weight, spread = sums
     unknown = weight <= _MIN_WEIGHT
     is_gap = bool(unknown.any())
     if is_gap:
@@ -201,21 +224,29 @@ def _divide(total: Float, weight: Float, spread: Callable[[], Float], otherwise:
     total /= weight
     if is_gap:
         total[unknown] = otherwise[unknown]
-    return Estimate(total, weight, spread)
+    if spread is not None:
+        spread /= weight
+    return Estimate(total, spread)
 
 
-def _runs(n_clusters: int) -> list[tuple[int, int]]:
+def _runs(n_clusters: int) -> list[Run]:
     """Cut clusters into runs, each a task; they depend on the picture alone."""
     length = max(_MIN_RUN, -(-n_clusters // _MAX_RUNS))
     return [(at, min(at + length, n_clusters)) for at in range(0, n_clusters, length)]
 
 
 def _box_sum(values: Float, shape: tuple[int, ...], patch: tuple[int, int, int]) -> Float:
-    """Spread what stands at patch corners over the patches: (*spatial)."""
-    sums = values.reshape(shape)
-    for axis, side in enumerate(patch[3 - len(shape) :]):
-        sums = _sum_behind(sums, side, axis)
-    return sums
+    """Spread what stands at patch corners over the patches: (*spatial); in bands that stay in a cache."""
+    corners, extent = values.reshape(shape), patch[3 - len(shape) :]
+    spread, above = np.empty(shape, np.float32), extent[0] - 1
+    n_rows = max(_BAND // int(np.prod(shape[1:])), extent[0])
+    for start in range(0, shape[0], n_rows):
+        first = max(start - above, 0)
+        sums = corners[first : start + n_rows]
+        for axis, side in enumerate(extent):
+            sums = _sum_behind(sums, side, axis)
+        spread[start : start + n_rows] = sums[start - first :]
+    return spread
 
 
 def _sum_behind(values: Float, count: int, axis: int) -> Float:

@@ -37,7 +37,7 @@ class Scene:
         """Look at pixels (*spatial, channels); all channels are one group if nothing else is said."""
         n_channels = pixels.shape[-1]
         groups = groups or (tuple(range(n_channels)),)
-        variance = np.var(pixels.reshape(-1, n_channels), axis=0, dtype=np.float64)
+        variance = np.array([_variance(pixels[..., c]) for c in range(n_channels)])
         is_asked = any(len(group) not in (1, 3) for group in groups)
         return cls(variance, covariance(pixels) if is_asked else None, groups)
 
@@ -194,6 +194,13 @@ class Observation:
             for size, side in zip(self.spatial, extent, strict=True)
         )
         return np.ascontiguousarray(share[inside])
+
+
+def _variance(values: Float) -> float:
+    """Return the variance, in float64 but without a copy of all values in it."""
+    mean = values.mean(dtype=np.float64)
+    squares = sum(float(np.square(line - mean).sum()) for line in values)
+    return squares / values.size
 
 
 def with_beside(values: Float, beside: Array) -> Float:

@@ -9,7 +9,7 @@ frequencies are taken from the same method at half size.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from ..core.patches import Features, patch_means, whiten_inside
 from ..mixture.em import GaussianMixture, MixtureFit, fit_mixture, initial_mixture
 from ..mixture.members import Members, assign_patches
 from ..noise.level import FINEST
-from .estimators import Estimate, spectral, spectral_of_pairs, wiener
+from .estimators import spectral, spectral_of_pairs, wiener
 from .light import give_back_light
 from .motion import is_earlier
 from .observation import Observation, with_beside
@@ -313,7 +313,9 @@ def _run_stages(
             target, pilot = observation, images[-1] if is_final else None
             if number > 0 and not is_final:
                 target = observation.fed_back(images[-1], stage.feedback)
-            image, estimates, mixture = _run_stage(target, pilot, stage, rng, pool)
+            image, variance, mixture = _run_stage(
+                target, pilot, stage, rng, pool, has_variance and number == len(stages) - 1
+            )
             if stage.n_frames > 0:
                 image = give_back_light(target.pixels, image, target.sigma)
             if coarse is not None and (number == 0 or is_final):
@@ -324,13 +326,12 @@ def _run_stages(
         if number == 0 and len(stages) > 1:
             repeated = share_repeated(image[..., 0], observation.sigma)
             stages[1:] = [widen(later, repeated) for later in stages[1:]]
-    variance = _stacked(each.variance for each in estimates) if has_variance else None
     return Stages(tuple(images), variance, tuple(clusters), seconds)
 
 
-def _stacked(planes: Iterable[Float]) -> Float:
-    """Return channels, each of which lies together in memory, as (*spatial, channels)."""
-    return np.moveaxis(np.stack(list(planes)), 0, -1)
+def _by_channel(shape: tuple[int, ...]) -> Float:
+    """Return (*spatial, channels) to be filled, of which each channel lies together in memory."""
+    return np.moveaxis(np.empty((shape[-1], *shape[:-1]), np.float32), 0, -1)
 
 
 def _run_stage(
@@ -339,38 +340,46 @@ def _run_stage(
     stage: Stage,
     rng: np.random.Generator,
     pool: Pool,
-) -> tuple[Float, list[Estimate], GaussianMixture]:
-    """Cluster the patches of the guide, and estimate each channel from the clusters.
+    has_variance: bool,
+) -> tuple[Float, Float | None, GaussianMixture]:
+    """Cluster the patches of the guide, and estimate each channel and its variance from the clusters.
 
     The guide is the pilot if there is one; without it clusters answer by spectral shrinkage.
     """
     if stage.n_frames == PAIR and pilot is None:
-        return _run_paired(observation, stage, rng, pool)
+        return _run_paired(observation, stage, rng, pool, has_variance)
     guide = observation.pixels if pilot is None else pilot
     colours = _colours(guide, stage)
     shown = guide if colours is None else np.ascontiguousarray(guide[..., :1])
     fit, members = _cluster(shown, observation, stage, rng, pool, colours)
-    estimates: list[Estimate] = []
-    n_channels = observation.n_channels
+    image, n_channels = _by_channel(observation.pixels.shape), observation.n_channels
+    variance = _by_channel(image.shape) if has_variance else None
     pool.expect(n_channels)
     for c in range(n_channels):
         if c == 1 and members.patch[-1] >= _WITHOUT_RIM:
             members = members.without_rim()
         noisy = np.ascontiguousarray(observation.pixels[..., c])
         if pilot is None:
-            found = spectral(noisy, members, observation.sigma, pool)
+            found = spectral(noisy, members, observation.sigma, pool, has_variance=has_variance)
         else:
             own_pilot = np.ascontiguousarray(pilot[..., c])
             found = wiener(
-                noisy, own_pilot, members, observation.sigma, pool, strength=stage.strength
-            )
-        estimates.append(found)
-    return _stacked(each.image for each in estimates), estimates, fit.mixture
+                noisy, own_pilot, members, observation.sigma, pool, strength=stage.strength,
+                has_variance=has_variance,
+            )  # fmt: skip
+        image[..., c] = found.image
+        if variance is not None and found.variance is not None:
+            variance[..., c] = found.variance
+    return image, variance, fit.mixture
 
 
 def _run_paired(
-    observation: Observation, stage: Stage, rng: np.random.Generator, pool: Pool
-) -> tuple[Float, list[Estimate], GaussianMixture]:
+    observation: Observation,
+    stage: Stage,
+    rng: np.random.Generator,
+    pool: Pool,
+    has_variance: bool,
+) -> tuple[Float, Float | None, GaussianMixture]:
     """Cluster patches of two frames of a series, and estimate each channel by spectral shrinkage.
 
     The first channel is filtered in both frames together; others, which have less detail, in one.
@@ -385,17 +394,22 @@ def _run_paired(
             colours, observation.motion.beside(colours.shape[0], colours.shape[2])
         )
     fit, members = _cluster(pairs.pixels, pairs, stage, rng, pool, colours)
-    estimates: list[Estimate] = []
+    image = _by_channel(pixels.shape)
+    variance = _by_channel(pixels.shape) if has_variance else None
     pool.expect(pixels.shape[-1])
     for c in range(pixels.shape[-1]):
         noisy = np.ascontiguousarray(pixels[..., c])
         if c == 0:
             is_first = is_earlier(noisy.shape[1])
-            found = spectral_of_pairs(noisy, beside, is_first, members, observation.sigma, pool)
+            found = spectral_of_pairs(
+                noisy, beside, is_first, members, observation.sigma, pool, has_variance=has_variance
+            )
         else:
-            found = spectral(noisy, members, observation.sigma, pool)
-        estimates.append(found)
-    return _stacked(each.image for each in estimates), estimates, fit.mixture
+            found = spectral(noisy, members, observation.sigma, pool, has_variance=has_variance)
+        image[..., c] = found.image
+        if variance is not None and found.variance is not None:
+            variance[..., c] = found.variance
+    return image, variance, fit.mixture
 
 
 def _colours(guide: Float, stage: Stage) -> Float | None:

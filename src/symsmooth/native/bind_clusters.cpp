@@ -77,51 +77,103 @@ struct BoundMembers {
         reach = lines.back() + side;
         require_pointers(pointers, corners.size());
         require_shape(shares, "shares", {corners.size()});
-        require(are_between(corners.data(), corners.size(), 0, n_pixels - reach + 1),
-                "patches must lie in the channel");
+        spans.reserve(n_clusters());
+        for (index c = 0; c < n_clusters(); ++c) {
+            const std::int32_t* own = corners.data();
+            const auto [low, high] = std::minmax_element(own + pointers[c], own + pointers[c + 1]);
+            const bool is_empty = pointers[c] == pointers[c + 1];
+            spans.push_back(is_empty ? Span{n_pixels, 0} : Span{*low, *high + reach});
+            require(is_empty || (0 <= *low && *high + reach <= n_pixels), "patches must lie in the channel");
+        }
     }
+    index n_clusters() const { return pointers.size() - 1; }
     PatchLines patch() const { return {lines.data(), index(lines.size()), side}; }
+
+    // Where the pixels begin and end that some clusters touch.
+    struct Span {
+        index first, end;
+    };
+    Span span(index first, index last) const {
+        require(0 <= first && first <= last && last <= n_clusters(), "first and last must be clusters");
+        Span found{n_pixels, 0};
+        for (index c = first; c < last; ++c)
+            found = {std::min(found.first, spans[c].first), std::max(found.end, spans[c].end)};
+        return found.first < found.end ? found : Span{0, 0};
+    }
 
     const Longs<1> pointers;
     const Ints<1> corners;
     const Floats<1> shares;
     const index side;
     std::vector<index> lines;
-    index n_pixels, reach;  // of the channel; from a corner to the end of its patch
+    std::vector<Span> spans;  // of each cluster
+    index n_pixels, reach;    // of the channel; from a corner to the end of its patch
 };
 
-// Where the pixels begin that clusters touch; total, mass and spread there, with eight places to spare.
-using Parts = tuple<index, Array<float, 2>>;
-constexpr index spare = 8;
+constexpr index spare = 8;  // places after the last pixel, which kernels may touch
 
+// Add to parts, (total, mass, spread) of the pixels that clusters touch.
 template <class Filter>
-Parts filter_clusters(const BoundMembers& members, index first, index last, const Filter& filter) {
-    require(0 <= first && first <= last && last < members.pointers.size(), "first and last must be clusters");
-    const index from = members.pointers[first], to = members.pointers[last];
-    const std::int32_t* corners = members.corners.data();
-    const auto [low, high] = std::minmax_element(corners + from, corners + to);
-    const index start = from < to ? *low : 0,
-                length = (from < to ? *high - start + members.reach : 0) + spare;
-    const auto parts = zeros<float, 2>({3, length});
+void filter_clusters(const BoundMembers& members, index first, index last, const Array<float, 2>& parts,
+                     const Filter& filter) {
+    const auto [start, end] = members.span(first, last);
+    const index length = end - start + spare;
+    require_shape(parts, "parts", {3, length});
+    const Members run{members.pointers.data(), members.corners.data(), members.shares.data(), first, last};
     const Aggregate out{start, parts.data(), parts.data() + length, parts.data() + 2 * length};
-    const Members run{members.pointers.data(), corners, members.shares.data(), first, last};
     unlocked([&] { filter(run, out); });
-    return {start, parts};
 }
 
-Parts spectral_filter(const BoundMembers& members, index first, index last, Floats<1> pixels, float noise,
-                      float bias) {
+tuple<index, index> span(const BoundMembers& members, index first, index last) {
+    const auto [start, end] = members.span(first, last);
+    return {start, end - start + spare};
+}
+
+// Move parts to the sums of all pixels: those of cells of 256 pixels that clusters touch; others are zeros.
+void move_parts(const BoundMembers& members, index first, index last, Array<float, 2> parts,
+                Array<float, 1> total, Array<float, 1> mass, optional<Array<float, 1>> spread) {
+    constexpr index cell = 256;
+    const auto [start, end] = members.span(first, last);
+    const index length = end - start + spare, n_cells = (end - start + cell - 1) / cell;
+    require_shape(parts, "parts", {3, length});
+    require_shape(total, "total", {members.n_pixels});
+    require_shape(mass, "mass", {members.n_pixels});
+    if (spread) require_shape(*spread, "spread", {members.n_pixels});
+    float* const sums[] = {total.data(), mass.data(), spread ? spread->data() : nullptr};
+    const std::int32_t* corners = members.corners.data();
+    std::vector<char> has_corner(n_cells), is_touched(n_cells);
+    unlocked([&] {
+        for (index i = members.pointers[first]; i < members.pointers[last]; ++i)
+            has_corner[(corners[i] - start) / cell] = 1;
+        for (index at = 0; at < n_cells; ++at)
+            for (std::size_t k = 0; has_corner[at] && k < members.lines.size(); ++k) {
+                const index from = at * cell + members.lines[k], to = from + cell + members.side;
+                for (index own = from / cell; own < n_cells && own * cell < to; ++own) is_touched[own] = 1;
+            }
+        for (index at = 0; at < n_cells; ++at) {
+            const index from = at * cell, to = std::min(from + cell, end - start);
+            for (index plane = 0; is_touched[at] && plane < 3; ++plane) {
+                float* own = parts.data() + plane * length;
+                for (index i = from; i < to && sums[plane]; ++i) sums[plane][start + i] += own[i];
+                std::fill(own + from, own + to, 0.0f);
+            }
+        }
+    });
+}
+
+void spectral_filter(const BoundMembers& members, index first, index last, Floats<1> pixels, float noise,
+                     float bias, Array<float, 2> parts) {
     require_shape(pixels, "pixels", {members.n_pixels + spare});
-    return filter_clusters(members, first, last, [&](const Members& run, const Aggregate& out) {
+    filter_clusters(members, first, last, parts, [&](const Members& run, const Aggregate& out) {
         kernels().spectral_filter(pixels.data(), members.patch(), run, noise, bias, out);
     });
 }
 
-Parts wiener_filter(const BoundMembers& members, index first, index last, Floats<1> pixels, Floats<1> pilot,
-                    float noise, float strength, float trust) {
+void wiener_filter(const BoundMembers& members, index first, index last, Floats<1> pixels, Floats<1> pilot,
+                   float noise, float strength, float trust, Array<float, 2> parts) {
     require_shape(pixels, "pixels", {members.n_pixels + spare});
     require_shape(pilot, "pilot", {members.n_pixels + spare});
-    return filter_clusters(members, first, last, [&](const Members& run, const Aggregate& out) {
+    filter_clusters(members, first, last, parts, [&](const Members& run, const Aggregate& out) {
         kernels().wiener_filter(pixels.data(), pilot.data(), members.patch(), run, noise, strength, trust,
                                 out);
     });
@@ -133,16 +185,20 @@ void bind_clusters(nb::module_& m) {
     nb::class_<BoundMembers>(
         m, "Members", "The patches of each cluster: corners and shares from pointers[i] to pointers[i + 1].")
         .def(nb::init<Longs<1>, Ints<1>, Floats<1>, Three, Three>(), "pointers"_a, "corners"_a, "shares"_a,
-             "grid"_a, "patch"_a);
+             "grid"_a, "patch"_a)
+        .def("span", &span, "first"_a, "last"_a,
+             "Where the pixels begin that clusters touch, and how many places they take.");
+    m.def("move_parts", &move_parts, "members"_a, "first"_a, "last"_a, "parts"_a, "total"_a, "mass"_a,
+          "spread"_a, "Add parts to the sums of all pixels, and leave zeros in them.");
     m.def("find_candidates", &find_candidates, "grid"_a, "tile"_a, "centres"_a, "radius"_a,
           "offsets"_a = nb::none());
     m.def("count_members", &count_members, "clusters"_a, "weights"_a, "min_share"_a, "n_clusters"_a);
     m.def("list_members", &list_members, "clusters"_a, "weights"_a, "min_share"_a, "grid"_a, "channel"_a,
           "first"_a, "places"_a, "corners"_a, "shares"_a);
     m.def("spectral_filter", &spectral_filter, "members"_a, "first"_a, "last"_a, "pixels"_a, "noise"_a,
-          "bias"_a);
+          "bias"_a, "parts"_a);
     m.def("wiener_filter", &wiener_filter, "members"_a, "first"_a, "last"_a, "pixels"_a, "pilot"_a, "noise"_a,
-          "strength"_a, "trust"_a);
+          "strength"_a, "trust"_a, "parts"_a);
 }
 
 }  // namespace symsmooth

@@ -41,12 +41,21 @@ Array<float, 1> correct_tone(Floats<1> pixels, Floats<1> level, Floats<2> table,
     return out;
 }
 
+void add_at(Array<float, 1> sums, Ints<1> places, Floats<1> values) {
+    require_shape(places, "places", {values.size()});
+    require(are_between(places.data(), places.size(), 0, sums.size()), "places must lie in the sums");
+    unlocked([&] {
+        for (index i = 0; i < values.size(); ++i) sums[places[i]] += values[i];
+    });
+}
+
 }  // namespace
 
 void bind_pixels(nb::module_& m) {
     m.def("halve", &halve, "image"_a, "Means over blocks of two by two pixels of (z, y, x, channels).");
     m.def("enlarge", &enlarge, "image"_a, "factor"_a, "height"_a, "width"_a,
           "Interpolate (z, y, x, channels) linearly to 2 or 4 times its height and width, or less.");
+    m.def("add_at", &add_at, "sums"_a, "places"_a, "values"_a, "Add values to the sums at their places.");
     m.def("correct_tone", &correct_tone, "pixels"_a, "level"_a, "table"_a, "most"_a, "scale"_a, "offset"_a,
           "share"_a, "Give back what a tone curve has taken from noisy pixels, by a table.");
 }
