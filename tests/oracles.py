@@ -243,6 +243,14 @@ def log_densities(
     return np.array(rows)
 
 
+def scaled_by_root(
+    transform: np.ndarray, rows: np.ndarray, columns: np.ndarray, least: float, is_divided: bool
+) -> np.ndarray:
+    """A transform times the root of a spectrum, or divided by it."""
+    root = np.sqrt(np.maximum(rows.astype(float) @ columns.astype(float), least))
+    return transform / root if is_divided else transform * root
+
+
 def halved(image: np.ndarray) -> np.ndarray:
     """Means over blocks of two by two pixels of (z, y, x, channels), the last doubled if odd."""
     y, x = (-(-size // 2) * 2 for size in image.shape[1:3])

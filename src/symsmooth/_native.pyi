@@ -133,6 +133,11 @@ def enlarge(image: Annotated[NDArray[numpy.float32], dict(shape=(None, None, Non
 def add_at(sums: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], places: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
     """Add values to the sums at their places."""
 
+def scale_by_root(transform: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], least: float, is_divided: bool) -> None:
+    """
+    Multiply (y, x) by the root of max(rows @ columns, least), or divide by it.
+    """
+
 def correct_tone(pixels: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], level: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], table: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], most: float, scale: float, offset: float, share: float) -> Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]:
     """Give back what a tone curve has taken from noisy pixels, by a table."""
 

@@ -22,6 +22,7 @@ from symsmooth.core.multiscale import double, halve
 from symsmooth.core.patches import whiten
 from symsmooth.filters import weights
 from symsmooth.mixture import em
+from symsmooth.noise.spectrum import filter_by_root
 from symsmooth.noise.tone import correct_tone
 
 Call = tuple[Any, ...]
@@ -45,6 +46,7 @@ FILLED = {
     "keep_largest": [2, 3],
     "list_members": [6, 7, 8],
     "move_parts": [3, 4, 5, 6],
+    "scale_by_root": [0],
     "spectral_filter": [6],
     "strongest_clusters": [5, 6],
     "wiener_filter": [8],
@@ -91,6 +93,7 @@ def record() -> dict[str, Call]:
         steered.row_sums()
         steered.to_sparse()
         correct_tone(double(halve(image), image.shape[:2]), image, 1.0)
+        filter_by_root(image, np.ones((1, 8, 8)), inverse=True)
         groups = calls["bayes_groups"][0]
         _native.Groups(groups.members, groups.counts, (1, 24, 26), (1, 5, 5))
         _native.add_at(

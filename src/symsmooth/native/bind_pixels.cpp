@@ -1,4 +1,4 @@
-// What is done to every pixel, for Python: other sizes, and tone curves.
+// What is done to every pixel, for Python: other sizes, spectra, and tone curves.
 #include "bindings.hpp"
 #include "dispatch.hpp"
 
@@ -41,6 +41,17 @@ Array<float, 1> correct_tone(Floats<1> pixels, Floats<1> level, Floats<2> table,
     return out;
 }
 
+void scale_by_root(Array<float, 2> transform, Floats<2> rows, Floats<2> columns, float least, bool is_divided) {
+    const index height = transform.shape(0), width = transform.shape(1), count = columns.shape(0);
+    require(count >= 1, "a spectrum has one term at least");
+    require_shape(rows, "rows", {height, count});
+    require_shape(columns, "columns", {count, width});
+    unlocked([&] {
+        kernels().scale_by_root(transform.data(), height, width, rows.data(), columns.data(), count, least,
+                                is_divided);
+    });
+}
+
 void add_at(Array<float, 1> sums, Ints<1> places, Floats<1> values) {
     require_shape(places, "places", {values.size()});
     require(are_between(places.data(), places.size(), 0, sums.size()), "places must lie in the sums");
@@ -56,6 +67,8 @@ void bind_pixels(nb::module_& m) {
     m.def("enlarge", &enlarge, "image"_a, "factor"_a, "height"_a, "width"_a,
           "Interpolate (z, y, x, channels) linearly to 2 or 4 times its height and width, or less.");
     m.def("add_at", &add_at, "sums"_a, "places"_a, "values"_a, "Add values to the sums at their places.");
+    m.def("scale_by_root", &scale_by_root, "transform"_a, "rows"_a, "columns"_a, "least"_a, "is_divided"_a,
+          "Multiply (y, x) by the root of max(rows @ columns, least), or divide by it.");
     m.def("correct_tone", &correct_tone, "pixels"_a, "level"_a, "table"_a, "most"_a, "scale"_a, "offset"_a,
           "share"_a, "Give back what a tone curve has taken from noisy pixels, by a table.");
 }

@@ -194,6 +194,8 @@ struct Kernels {
     void (*halve)(const float* image, Extent shape, index channels, float* out);
     void (*enlarge)(const float* image, Extent shape, index channels, index factor, index height, index width,
                     float* out);
+    void (*scale_by_root)(float* transform, index height, index width, const float* rows,
+                          const float* columns, index count, float least, bool is_divided);
     void (*correct_tone)(const float* pixels, const float* level, index n, const ToneTable&, float scale,
                          float offset, float share, float* out);
 

@@ -78,6 +78,7 @@ const Kernels kernels = {
     .keep_largest = keep_largest,
     .halve = halve,
     .enlarge = enlarge,
+    .scale_by_root = scale_by_root,
     .correct_tone = correct_tone,
     .exp2 = exp2_of,
     .product = product_of,

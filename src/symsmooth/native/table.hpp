@@ -35,6 +35,7 @@ void keep_largest(const float*, index, index, std::int32_t, float*, std::int32_t
 
 void halve(const float*, Extent, index, float*);
 void enlarge(const float*, Extent, index, index, index, index, float*);
+void scale_by_root(float*, index, index, const float*, const float*, index, float, bool);
 void correct_tone(const float*, const float*, index, const ToneTable&, float, float, float, float*);
 
 }  // namespace symsmooth::SYMSMOOTH_ISA

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.fft
 
+from .. import _native
 from ..core.image import Array, Float
 from .evidence import RING, SIDE
 
@@ -43,18 +44,15 @@ def _filter_plane(plane: Float, energies: Array, inverse: bool) -> Float:
 
     The spectrum is even, so a cosine transform of the mirrored picture is exact and has no seam.
     """
-    root = power(energies, plane.shape)
-    np.sqrt(root, out=root)
-    spectrum = scipy.fft.dctn(plane, type=2, norm="ortho")
-    if inverse:
-        spectrum /= root
-    else:
-        spectrum *= root
-    return scipy.fft.idctn(spectrum, type=2, norm="ortho", overwrite_x=True)
+    rows, columns = _waves(energies, plane.shape)
+    least = _FLOOR * energies.mean()
+    spectrum = scipy.fft.dctn(np.array(plane, order="C"), norm="ortho", overwrite_x=True)
+    _native.scale_by_root(spectrum, rows, columns, least, inverse)
+    return scipy.fft.idctn(spectrum, norm="ortho", overwrite_x=True)
 
 
-def power(energies: Array, shape: tuple[int, ...]) -> Float:
-    """Return the spectrum at the frequencies of a cosine transform of ``shape`` (y, x).
+def _waves(energies: Array, shape: tuple[int, ...]) -> tuple[Float, Float]:
+    """Return the spectrum at the frequencies of a cosine transform of ``shape`` (y, x), as a product.
 
     The covariance of an 8 x 8 block is averaged along its lags, tapered, and summed against cosines.
     """
@@ -65,11 +63,10 @@ def power(energies: Array, shape: tuple[int, ...]) -> Float:
     taper = np.hanning(2 * SIDE + 1)[SIDE:-1] ** 0.25
     covariance = lags.T @ energies @ lags * np.outer(taper, taper)
     twice = np.where(np.arange(SIDE) > 0, 2.0, 1.0)
-    waves = [
+    rows, columns = (
         twice * np.cos(np.pi * np.outer(np.arange(size), np.arange(SIDE)) / size) for size in shape
-    ]
-    found = (waves[0] @ covariance).astype(np.float32) @ waves[1].T.astype(np.float32)
-    return np.maximum(found, np.float32(_FLOOR * energies.mean()), out=found)
+    )
+    return (rows @ covariance).astype(np.float32), np.ascontiguousarray(columns.T, np.float32)
 
 
 def coarse_shares(energies: Array) -> Array:
