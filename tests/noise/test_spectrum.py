@@ -36,7 +36,9 @@ def test_divided_by_the_root_of_its_spectrum_noise_is_white() -> None:
     noise = coarse((256, 256, 1))
     before = sample_energies(noise)
     after = sample_energies(filter_by_root(noise, before, inverse=True))
-    assert before.max() / before.min() > 40  # and a tenth of the mean is the least that is divided by
+    assert (
+        before.max() / before.min() > 40
+    )  # and a tenth of the mean is the least that is divided by
     assert after.max() / after.min() < 2
     assert after.mean() == pytest.approx(1.0, rel=0.15)
 

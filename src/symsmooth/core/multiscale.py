@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.ndimage
 
@@ -19,8 +21,8 @@ def halve(image: Float) -> Float:
         if len(image) % 2:
             image = np.concatenate([image, image[-1:]])
         image = np.float32(0.5) * (image[::2] + image[1::2])
-    small = _native.halve(_slices(image))
-    return small.reshape(*image.shape[:-3], *small.shape[1:])
+    slices, back = _slices(image)
+    return back(_native.halve(slices))
 
 
 def double(image: Float, spatial: tuple[int, ...]) -> Float:
@@ -30,17 +32,34 @@ def double(image: Float, spatial: tuple[int, ...]) -> Float:
         before, after = np.concatenate([far[:1], far[:-1]]), np.concatenate([far[1:], far[-1:]])
         image = np.stack([near + before, near + after], axis=1).reshape(-1, *image.shape[1:])
         image = image[: spatial[0]]
-    return _native.enlarge(_slices(image), 2, *spatial[-2:]).reshape(*spatial, image.shape[-1])
+    slices, back = _slices(image)
+    return back(_native.enlarge(slices, 2, *spatial[-2:]))
 
 
 def quadruple(image: Float, spatial: tuple[int, int]) -> Float:
     """Double (*quarter, channels) of a flat picture twice."""
-    return _native.enlarge(_slices(image), 4, *spatial)[0]
+    slices, back = _slices(image)
+    return back(_native.enlarge(slices, 4, *spatial))
 
 
-def _slices(image: Float) -> Float:
-    """Return a picture or volume as (z, y, x, channels)."""
-    return np.ascontiguousarray(image, np.float32).reshape(-1, *image.shape[-3:])
+def _slices(image: Float) -> tuple[Float, Callable[[Float], Float]]:
+    """Return a picture or volume as slices (z, y, x, channels), and what makes one of other slices.
+
+    Where each channel lies together in memory, slices are of one channel, and no pixel is moved.
+    """
+    *above, n_channels = (*image.shape[:-3], image.shape[-1])
+    planes = np.moveaxis(image, -1, 0)
+    if n_channels > 1 and planes.flags.c_contiguous and image.dtype == np.float32:
+
+        def from_planes(slices: Float) -> Float:
+            return np.moveaxis(slices.reshape(n_channels, *above, *slices.shape[1:3]), 0, -1)
+
+        return planes.reshape(-1, *image.shape[-3:-1], 1), from_planes
+
+    def from_slices(slices: Float) -> Float:
+        return slices.reshape(*above, *slices.shape[1:])
+
+    return np.ascontiguousarray(image, np.float32).reshape(-1, *image.shape[-3:]), from_slices
 
 
 def blurred(image: Float, width: float, n_halved: int) -> Float:

@@ -333,7 +333,8 @@ class Pool:
             waiting: deque[Future[Result]] = deque()
             try:
                 for number, item in enumerate(items):
-                    while len(waiting) < n_together and number + len(waiting) < len(items):
+                    # One more than are worked on: who is done first begins it.
+                    while len(waiting) <= n_together and number + len(waiting) < len(items):
                         waiting.append(threads.submit(run, number + len(waiting)))
                     first = waiting.popleft()
                     while not wait([first], _REPORT_EVERY).done:

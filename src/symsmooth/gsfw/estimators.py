@@ -32,7 +32,7 @@ _MAX_RUNS, _MIN_RUN = 24, 256
 
 
 Run = tuple[int, int]  # of clusters: the first, and the one after the last
-# Adds to total, mass and spread of the pixels that a run of clusters touches, and places to spare.
+# Adds to total and mass, and to spread if there is room, of the pixels that a run touches, and places to spare.
 Kernel = Callable[[Run, Float], None]
 # Sums of estimates times their weights, of the weights, and of variances times them if they are asked for.
 Sums = tuple[Float, Float, Float | None]
@@ -192,26 +192,27 @@ def _sum_up(
     runs = _runs(len(members.pointers) - 1)
     lengths = [native.span(*run)[1] for run in runs]
     unused: list[Float] = []
+    n_sums = 3 if has_variance else 2
+
+    def parts_of(memory: Float, number: int) -> Float:
+        length = lengths[number]
+        return memory[: n_sums * length].reshape(n_sums, length)
 
     def work(number: int) -> Float:
         try:
             memory = unused.pop()
         except IndexError:
-            memory = np.zeros(3 * max(lengths), np.float32)
-        kernel(runs[number], _parts(memory, lengths[number]))
+            memory = np.zeros(n_sums * max(lengths), np.float32)
+        kernel(runs[number], parts_of(memory, number))
         return memory
 
     total, mass = np.zeros(n_pixels, np.float32), np.zeros(n_pixels, np.float32)
     spread = np.zeros(n_pixels, np.float32) if has_variance else None
     for number, memory in pool.map(work, range(len(runs)), "estimates"):
-        parts = _parts(memory, lengths[number])
+        parts = parts_of(memory, number)
         _native.move_parts(native, *runs[number], parts, total, mass, spread)
         unused.append(memory)
     return total, mass, spread
-
-
-def _parts(memory: Float, length: int) -> Float:
-    return memory[: 3 * length].reshape(3, length)
 
 
 def _divide(sums: Sums, otherwise: Float) -> Estimate:

@@ -62,7 +62,7 @@ def survey_picture(
     without = replace_specks(opened, rules)
     without = replace(without, channels=without.groups)
     found = resolve(without, sigma, noise)
-    decided = decide_for_pieces(without, found, how.tone, pool, _middles(without))
+    decided = decide_for_pieces(without, found, how, pool, _middles(without))
     return Survey(replace(opened, channels=without.groups, decided=decided), found, rules)
 
 

@@ -35,9 +35,6 @@ class How:
     tone: Tone
 
 
-_TO_DECIDE = How("fast", 1.0, 1.0, 0.0, "auto")  # enough to see how noise is skewed
-
-
 @dataclass(frozen=True)
 class Removed:
     """A denoised picture, in its own units, and what was found on the way."""
@@ -101,21 +98,24 @@ class Decided:
 
 def decide(sample: Picture, noise: Noise, options: Mapping[str, Any]) -> Decided:
     """Return what pieces must know, from a sample and the options of :func:`symsmooth.denoise`."""
-    tone = options.get("tone", "auto")
+    tone, quality = options.get("tone", "auto"), options.get("quality", "balanced")
     check_one_of("tone", tone, ("auto", "srgb", "linear"))
+    how = How(quality, 1.0, 1.0, 0.0, tone)
     with Pool(options.get("workers", 1)) as pool:
-        return decide_for_pieces(sample, noise, tone, pool)
+        return decide_for_pieces(sample, noise, how, pool)
 
 
 def decide_for_pieces(
-    sample: Picture, noise: Noise, tone: Tone, pool: Pool, smaller: Picture | None = None
+    sample: Picture, noise: Noise, how: How, pool: Pool, smaller: Picture | None = None
 ) -> Decided:
     """Return what pieces must know, from a sample; to see its bias a ``smaller`` one is denoised."""
     sample = replace(sample, channels=sample.groups)
-    task = _task(sample, noise, replace(_TO_DECIDE, tone=tone), make_rng(0))
+    # "fast" is enough to see how noise is skewed.
+    quality: Quality = "preview" if how.quality == "preview" else "fast"
+    how = How(quality, 1.0, 1.0, 0.0, how.tone)
+    task = _task(sample, noise, how, make_rng(0))
     bias, smaller = Bias(), smaller or sample
-    if may_be_biased(smaller, tone):
-        how = replace(_TO_DECIDE, tone=tone)
+    if may_be_biased(smaller, how.tone):
         bias = remove_noise(smaller, noise, how, make_rng(0), pool, with_std=False).bias
     scene = _scene_of(task.picture, task.model)
     return Decided(bias, scene, blotch_scene(task.picture, task.model))

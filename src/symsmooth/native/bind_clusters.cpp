@@ -112,15 +112,17 @@ struct BoundMembers {
 
 constexpr index spare = 8;  // places after the last pixel, which kernels may touch
 
-// Add to parts, (total, mass, spread) of the pixels that clusters touch.
+// Add to parts, (total, mass) or (total, mass, spread) of the pixels that clusters touch.
 template <class Filter>
 void filter_clusters(const BoundMembers& members, index first, index last, const Array<float, 2>& parts,
                      const Filter& filter) {
     const auto [start, end] = members.span(first, last);
     const index length = end - start + spare;
-    require_shape(parts, "parts", {3, length});
+    require(parts.shape(0) == 2 || parts.shape(0) == 3, "parts are total, mass and perhaps spread");
+    require_shape(parts, "parts", {parts.shape(0), length});
     const Members run{members.pointers.data(), members.corners.data(), members.shares.data(), first, last};
-    const Aggregate out{start, parts.data(), parts.data() + length, parts.data() + 2 * length};
+    float* spread = parts.shape(0) == 3 ? parts.data() + 2 * length : nullptr;
+    const Aggregate out{start, parts.data(), parts.data() + length, spread};
     unlocked([&] { filter(run, out); });
 }
 
@@ -135,7 +137,7 @@ void move_parts(const BoundMembers& members, index first, index last, Array<floa
     constexpr index cell = 256;
     const auto [start, end] = members.span(first, last);
     const index length = end - start + spare, n_cells = (end - start + cell - 1) / cell;
-    require_shape(parts, "parts", {3, length});
+    require_shape(parts, "parts", {spread ? 3 : 2, length});
     require_shape(total, "total", {members.n_pixels});
     require_shape(mass, "mass", {members.n_pixels});
     if (spread) require_shape(*spread, "spread", {members.n_pixels});
@@ -152,9 +154,9 @@ void move_parts(const BoundMembers& members, index first, index last, Array<floa
             }
         for (index at = 0; at < n_cells; ++at) {
             const index from = at * cell, to = std::min(from + cell, end - start);
-            for (index plane = 0; is_touched[at] && plane < 3; ++plane) {
+            for (index plane = 0; is_touched[at] && plane < parts.shape(0); ++plane) {
                 float* own = parts.data() + plane * length;
-                for (index i = from; i < to && sums[plane]; ++i) sums[plane][start + i] += own[i];
+                for (index i = from; i < to; ++i) sums[plane][start + i] += own[i];
                 std::fill(own + from, own + to, 0.0f);
             }
         }

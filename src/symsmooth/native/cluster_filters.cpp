@@ -76,7 +76,7 @@ SYMSMOOTH_INLINE void scatter(const float* rows, index wide, const float* mean, 
         const index corner = cluster.corners[r] - out.start;
         add_lines(out.total + corner, patch, line_only, rows + r * wide, weight / roots[r], mean, weight);
         out.mass[corner] += weight;
-        out.spread[corner] += weight * variance;
+        if (out.spread) out.spread[corner] += weight * variance;
     }
 }
 

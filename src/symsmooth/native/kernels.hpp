@@ -79,7 +79,7 @@ struct Aggregate {
     index start;
     float* total;
     float* mass;
-    float* spread;
+    float* spread;  // or null
 };
 
 // ---------------------------------------------------------------- filters with a search window
