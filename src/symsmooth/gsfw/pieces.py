@@ -22,9 +22,10 @@ from ..noise.specks import Rules, Specks, replace_specks, speck_rules
 from .presets import PRESETS
 from .removal import How, decide_for_pieces, remove_noise
 
-# Pixels of a piece without its halo, about.  Two at a time take half a gigabyte in colour; smaller
-# ones compute more halo, 22 % at this size.
-_PIECE_PIXELS = 1024 * 1024
+# Pixels of a piece without its halo, about, for each pixel that the halo is wide.  Two at a time take half a
+# gigabyte in colour.  Half of it: a seventh more halo is computed.  Twice of it, in previews: memory that is
+# returned and asked for again takes 4 % more time.
+_PIECE_PIXELS = 1024 * 1024 // 48
 _ROWS = 16  # of the result that are made at a time: some of them stay near the processor
 SURVEY_TIME = 0.04  # of all, for the progress callback
 
@@ -96,7 +97,7 @@ def denoise_in_pieces(
     pixels = image.pixels
     # Whitening is a Fourier transform; of other lengths it takes up to four times as long.
     halo = PRESETS[how.quality].halo
-    grid = replace(cut_evenly(pixels.shape[:2], halo, _PIECE_PIXELS), fast=True)
+    grid = replace(cut_evenly(pixels.shape[:2], halo, _PIECE_PIXELS * halo), fast=True)
     seeds = [own.bit_generator.seed_seq for own in rng.spawn(len(grid.blocks))]
 
     def denoised(numbered: tuple[Block, Any], own_pool: Pool, with_std: bool) -> _Done:
