@@ -583,7 +583,7 @@ def _units(pixels: Array, mask: NDArray[np.bool_] | None) -> tuple[float, float]
     """Return a median and a spread, from a sample of the pixels when there are many."""
     values = pixels.reshape(-1) if mask is None else pixels[~mask].reshape(-1)
     with np.errstate(over="ignore", invalid="ignore"):
-        sample = values[:: max(1, values.size // _SAMPLE)].astype(np.float64)
+        sample = np.sort(values[:: max(1, values.size // _SAMPLE)].astype(np.float64))
         offset = float(np.median(sample))
         low, high = np.quantile(sample, [0.01, 0.99])
         scale = float(high - low)

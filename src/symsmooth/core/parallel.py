@@ -278,7 +278,9 @@ class Pool:
         return min(self._done + share * (self._end - self._done), self._end)
 
     def _report(self, fraction: float, what: str) -> None:
-        self._done, self._what = max(self._done, fraction), what
+        self._what = what
+        if fraction > self._done:
+            self._done = fraction
         if self.progress is not None:
             self.progress(self._done, self._prefix + what)
 

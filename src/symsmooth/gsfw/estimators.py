@@ -32,7 +32,7 @@ _MAX_RUNS, _MIN_RUN = 24, 256
 
 
 Run = tuple[int, int]  # of clusters: the first, and the one after the last
-# Adds to total and mass, and to spread if there is room, of the pixels that a run touches and some to spare.
+# Adds to total and mass, and to spread if there is room, of the pixels that a run touches (and some more).
 Kernel = Callable[[Run, Float], None]
 # Sums of estimates times their weights, of the weights, and of variances times them if they are asked for.
 Sums = tuple[Float, Float, Float | None]

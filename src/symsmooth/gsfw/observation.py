@@ -14,6 +14,8 @@ from ..core.image import Array, Float, Picture
 from ..core.multiscale import halve
 from .motion import Motion, find_motion, is_earlier
 
+_TOGETHER = 1 << 16  # pixels whose variance is added up at a time
+
 
 @dataclass(frozen=True, eq=False)
 class Scene:
@@ -198,9 +200,9 @@ class Observation:
 
 def _variance(values: Float) -> float:
     """Return the variance, in float64 but without a copy of all values in it."""
-    mean = values.mean(dtype=np.float64)
-    squares = sum(float(np.square(line - mean).sum()) for line in values)
-    return squares / values.size
+    mean, n_rows = values.mean(dtype=np.float64), max(_TOGETHER // values[0].size, 1)
+    bands = (values[at : at + n_rows] - mean for at in range(0, len(values), n_rows))
+    return sum(float(np.vdot(band, band)) for band in bands) / values.size
 
 
 def with_beside(values: Float, beside: Array) -> Float:

@@ -22,9 +22,9 @@ from ..noise.specks import Rules, Specks, replace_specks, speck_rules
 from .presets import PRESETS
 from .removal import How, decide_for_pieces, remove_noise
 
-# Pixels of a piece without its halo, about, for each pixel that the halo is wide.  Two at a time take half a
-# gigabyte in colour.  Half of it: a seventh more halo is computed.  Twice of it, in previews: memory that is
-# returned and asked for again takes 4 % more time.
+# Pixels of a piece without its halo, about, for each pixel that the halo is wide.  Two at a time take half
+# a gigabyte in colour.  Half of it: a seventh more halo is computed.  Twice of it, in previews: memory that
+# is returned and asked for again takes 4 % more time.
 _PIECE_PIXELS = 1024 * 1024 // 48
 _ROWS = 16  # of the result that are made at a time: some of them stay near the processor
 SURVEY_TIME = 0.04  # of all, for the progress callback

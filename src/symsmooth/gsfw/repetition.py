@@ -31,9 +31,11 @@ def share_repeated(pilot: Float, sigma: float) -> float:
         return 0.0
     sample = sample - sample.mean()
     squares = (sample**2).sum(axis=1)
-    distance = squares[asked, np.newaxis] + squares - 2 * sample[asked] @ sample.T
-    alike = distance <= 4 * error * _PATCH**2
-    which, other = np.nonzero(alike)
+    # |a - b|^2 <= limit, as a' b >= (|a|^2 + |b|^2 - limit) / 2
+    half = 0.5 * (squares - 2 * error * _PATCH**2)
+    products = sample[asked] @ sample.T
+    products -= half
+    which, other = np.nonzero(products >= half[asked, np.newaxis])
     far = np.abs(at[asked[which]] - at[other]).max(axis=-1) > _FAR
     again = np.bincount(which[far], minlength=asked.size) > 0
     return float(again.sum() / _ASKED)

@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import _native
 from ..core.blocks import Tiling
-from ..core.image import Float
+from ..core.image import Array, Float
 from ..core.parallel import Pool
 from ..core.patches import Features
 
@@ -237,6 +237,8 @@ def stratified_positions(grid: Sequence[int], count: int, rng: np.random.Generat
     side = (np.prod(grid, dtype=float) / count) ** (1.0 / sum(g > 1 for g in grid) or 1)
     slabs = int(np.clip(round(size / side), 1, min(size, count)))
     shares = np.diff(np.arange(slabs + 1) * count // slabs)
+    if len(rest) == 1:
+        return _stratified_lines(size, rest[0], shares, rng)
     parts = []
     for slab, share in enumerate(shares):
         low, high = slab * size / slabs, (slab + 1) * size / slabs
@@ -244,6 +246,26 @@ def stratified_positions(grid: Sequence[int], count: int, rng: np.random.Generat
         outer = np.minimum((low + rng.random(len(inner)) * (high - low)).astype(np.int64), size - 1)
         parts.append(np.concatenate([outer[:, None], inner], axis=1))
     return np.concatenate(parts)
+
+
+def _stratified_lines(
+    height: int, width: int, shares: Array, rng: np.random.Generator
+) -> np.ndarray:
+    """Return positions (count, 2) in slabs of lines, of which each has its share; slab by slab."""
+    slabs, count = len(shares), int(shares.sum())
+    slab, share = np.repeat(np.arange(slabs), shares), np.repeat(shares, shares)
+    place = np.arange(count) - np.repeat(np.cumsum(shares) - shares, shares)  # in its slab
+    drawn = rng.random(2 * count)  # of each slab first those along x, then those along y
+    first = 2 * np.arange(count) - place
+    x = _within(drawn[first], place, width, share)
+    y = _within(drawn[first + share], slab, height, slabs)
+    return np.stack([y, x], axis=1)
+
+
+def _within(drawn: Array, number: Array, size: int, count: Array | int) -> Array:
+    """Return positions in cells by their numbers, of which ``count`` make the size; drawn are 0 to 1."""
+    low, high = number * size / count, (number + 1) * size / count
+    return np.minimum((low + drawn * (high - low)).astype(np.int64), size - 1)
 
 
 def fit_mixture(

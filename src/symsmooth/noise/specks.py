@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -72,7 +73,10 @@ def speck_rules(picture: Picture, specks: Specks = "auto") -> Rules | None:
     if specks == "remove":
         return (_any_speck,) * n_channels
     sample = middle(scene.noisy, _LOOKED_AT)
-    is_fine = n_channels == 1 and scene.step < _FINE * float(np.ptp(sample))
+
+    def is_fine() -> bool:
+        return n_channels == 1 and bool(scene.step < _FINE * float(np.ptp(sample)))
+
     chosen = [_choose(_Look.at(sample[..., c]), is_fine) for c in range(n_channels)]
     return (
         None
@@ -103,7 +107,6 @@ class _Look:
     pixels: Float
     middle: Float  # the median of the eight neighbours
     apart: Float  # how far these lie apart, without the two outermost
-    far: Float  # how far the pixel lies from the median, in deviations of its brightness
     is_alone: Array
 
     @classmethod
@@ -113,12 +116,40 @@ class _Look:
         middle, apart = _median(around), around[6] - around[1]
         away = pixels - middle
         size = np.abs(away)
-        level = _levels(middle, size)
-        far = np.divide(away, level, out=np.zeros_like(away), where=level > 0)
         beside = np.where(away > 0, around[6] - ground, ground - around[1])
         is_alone = (beside < _LIT * np.abs(pixels - ground)) & (size > _APART * apart)
         is_cut = around[7] == pixels.max()  # noise on one side is clipped: the other is no speck's
-        return cls(pixels, middle, apart, far, is_alone & ~is_cut)
+        return cls(pixels, middle, apart, is_alone & ~is_cut)
+
+    @cached_property
+    def far(self) -> Float:
+        """How far pixels lie from the median, in deviations of their brightness."""
+        return self._far(np.ones(self.pixels.shape, bool))
+
+    @cached_property
+    def far_alone(self) -> Float:
+        """The same of those that are alone, which are few; 0 of others."""
+        return self._far(self.is_alone)
+
+    def _far(self, of: Array) -> Float:
+        edges, deviations = self._levels
+        away, far = (self.pixels - self.middle)[of], np.zeros(self.pixels.shape, np.float32)
+        level = deviations[np.searchsorted(edges, self.middle[of], side="right")]
+        far[of] = np.divide(away, level, out=np.zeros_like(away), where=level > 0)
+        return far
+
+    @cached_property
+    def _levels(self) -> tuple[Float, Float]:
+        """The deviation of pixels of the same brightness, were it Gaussian, and between which ones."""
+        step = int(np.ceil(np.sqrt(self.pixels.size / _ASKED)))
+        some = self.middle[::step, ::step].ravel()
+        sizes = np.abs(self.pixels - self.middle)[::step, ::step].ravel()
+        order = np.argsort(some)
+        some, sizes = some[order], sizes[order]
+        edges = np.quantile(some, np.linspace(0, 1, _N_BINS + 1)[1:-1]).astype(np.float32)
+        bins = np.split(sizes, np.searchsorted(some, edges))
+        deviations = [np.median(own) / _MIDDLING if own.size else 0.0 for own in bins]
+        return edges, np.array(deviations, np.float32)
 
 
 def _sorted_neighbours(pixels: Float, step: int) -> Float:
@@ -153,26 +184,12 @@ def _median(around: Float) -> Float:
     return (around[3] + around[4]) / 2
 
 
-def _levels(middle: Float, size: Float) -> Float:
-    """Return the deviation of pixels of the same brightness, were it Gaussian: by their median."""
-    step = int(np.ceil(np.sqrt(size.size / _ASKED)))
-    some, sizes = middle[::step, ::step].ravel(), size[::step, ::step].ravel()
-    edges = np.quantile(some, np.linspace(0, 1, _N_BINS + 1)[1:-1]).astype(np.float32)
-    bins = np.searchsorted(edges, some, side="right")
-    level = np.zeros(_N_BINS, np.float32)
-    for k in range(_N_BINS):
-        own = sizes[bins == k]
-        if own.size:
-            level[k] = np.median(own) / _MIDDLING
-    return level[np.searchsorted(edges, middle, side="right")]
-
-
 _Rule = Callable[[_Look], Array]  # returns which pixels are specks
 Rules = tuple[_Rule, ...]  # of the channels
 
 
 def _any_speck(look: _Look) -> Array:
-    return look.is_alone & (np.abs(look.far) > _FAR)
+    return look.is_alone & (np.abs(look.far_alone) > _FAR)
 
 
 def _no_speck(look: _Look) -> Array:
@@ -180,7 +197,7 @@ def _no_speck(look: _Look) -> Array:
 
 
 def _dark_speck(look: _Look) -> Array:
-    return look.is_alone & (look.far < -_NEAR)
+    return look.is_alone & (look.far_alone < -_NEAR)
 
 
 def _of_two_values(values: Array, look: _Look) -> Array:
@@ -188,7 +205,7 @@ def _of_two_values(values: Array, look: _Look) -> Array:
     return np.isin(look.pixels, values) & beyond & (np.abs(look.far) > _NEAR)
 
 
-def _choose(look: _Look, is_fine: bool) -> _Rule | None:
+def _choose(look: _Look, is_fine: Callable[[], bool]) -> _Rule | None:
     """Return what is a speck here without any doubt; None if nothing is."""
     ends = [_frequent_value(look, sign, _FAR) for sign in (-1, 1)]
     # Of the other kind may be nearer, as in a dark picture.
@@ -198,8 +215,8 @@ def _choose(look: _Look, is_fine: bool) -> _Rule | None:
             rule = functools.partial(_of_two_values, np.array(ends))
             calm = _calm(look) & (look.apart > 0.0)  # what is constant, or missing, has none
             return rule if not calm.any() or _is_everywhere(rule(look), calm) else None
-    dark, bright = (_any_speck(look) & (sign * look.far > 0) for sign in (-1, 1))
-    if is_fine and dark.sum() > max(_MANY_DARK * dark.size, _ONE_SIDED * bright.sum()):
+    dark, bright = (_any_speck(look) & (sign * look.far_alone > 0) for sign in (-1, 1))
+    if dark.sum() > max(_MANY_DARK * dark.size, _ONE_SIDED * bright.sum()) and is_fine():
         calm = _calm(look)
         if calm.any() and _is_everywhere(dark, calm) and _dispersion(dark) < _EVEN:
             return _dark_speck
@@ -228,7 +245,7 @@ def _dispersion(found: Array) -> float:
 
 def _frequent_value(look: _Look, sign: int, far: float) -> float | None:
     """Return the value that specks above (or below) their neighbours have most often, if one stands out."""
-    specks = look.is_alone & (sign * look.far > far)
+    specks = look.is_alone & (sign * look.far_alone > far)
     if not specks.any():
         return None
     values, counts = np.unique(look.pixels[specks], return_counts=True)
