@@ -218,13 +218,13 @@ def channels_of(axes: str) -> int | None:
     return next((axes.index(letter) for letter in CHANNELS if letter in axes), None)
 
 
-def native(pixels: Array) -> Array:
-    """Return real numbers in native byte order, or say why they are not pixels."""
+def native(pixels: Array, *, copy: bool | None = True) -> Array:
+    """Return real numbers in native byte order, or say why they are not pixels; a copy, or if need be."""
     if pixels.dtype.kind not in "uif":
         raise FileError(f"holds {pixels.dtype} values; save it as integers or floats")
     if pixels.size == 0:
         raise FileError(f"holds no pixel: its shape is {pixels.shape}")
-    return np.array(pixels, dtype=pixels.dtype.newbyteorder("="), order="C")
+    return np.array(pixels, dtype=pixels.dtype.newbyteorder("="), order="C", copy=copy)
 
 
 def as_integers(values: Array, dtype: np.dtype[Any]) -> Array:

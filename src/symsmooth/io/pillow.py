@@ -154,7 +154,7 @@ def _turned(pixels: Array, orientation: int) -> Array:
 
 def _split(picture: Image.Image) -> tuple[Array, Array | None]:
     """Return the pixels of a plain mode and the alpha of those that have it."""
-    pixels = native(np.asarray(picture))
+    pixels = native(np.asarray(picture), copy=None)  # which are nobody else's
     if picture.mode == "I;16" and "transparency" in picture.info:
         opaque = pixels != picture.info["transparency"]
         return pixels, np.where(opaque, 65535, 0).astype(np.uint16)
