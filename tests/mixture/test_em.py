@@ -260,3 +260,28 @@ def test_moved_tiles_meet_the_clusters_that_are_near_where_they_are_moved_to(rea
         own = set(near.ids[near.pointers[t] : near.pointers[t + 1]].tolist())
         assert set(np.flatnonzero(distance < radius - 1e-3).tolist()) <= own
         assert own <= set(np.flatnonzero(distance < radius + 1e-3).tolist())
+
+
+def test_tiles_far_from_all_clusters_look_twice_as_far_until_they_find_one() -> None:
+    """Each tile by itself: what others find does not change."""
+    grid, tile, radius = (1, 70, 90), (1, 16, 16), 3.0
+    centres = np.array([[0, 1, 2], [0, 60, 80], [0, 12, 33]], np.float32)
+    pointers, ids = _native.find_candidates(grid, tile, centres, radius)
+    tiles = [(y, x) for y in range(0, 70, 16) for x in range(0, 90, 16)]
+    assert len(pointers) == len(tiles) + 1
+    for (y, x), start, stop in zip(tiles, pointers, pointers[1:], strict=False):
+        low, high = np.array([y, x]), np.minimum([y + 15, x + 15], [69, 89])
+        gaps = np.maximum(np.maximum(low - centres[:, 1:], centres[:, 1:] - high), 0)
+        distance = np.hypot(*gaps.T)
+        own = radius
+        while not (distance < own).any():
+            own *= 2
+        assert set(ids[start:stop]) == set(np.flatnonzero(distance < own))
+
+
+def test_without_clusters_tiles_have_none() -> None:
+    pointers, ids = _native.find_candidates(
+        (1, 20, 20), (1, 16, 16), np.zeros((0, 3), np.float32), 2.0
+    )
+    assert not ids.size
+    assert not pointers.any()

@@ -26,17 +26,20 @@ def give_back_light(noisy: Float, denoised: Float, sigma: float) -> Float:
     down, back_down = _means(height)
     right, back_right = _means(width)
     noise = np.outer(np.square(down).sum(axis=1), np.square(right).sum(axis=1))
-    least = ((_DEVIATIONS * sigma) ** 2 * noise)[:, np.newaxis, np.newaxis, :]
-    lines = down @ (noisy - denoised).reshape(height, -1)
-    removed = np.tensordot(lines.reshape(-1, n_frames, width, n_channels), right, (2, 1))
-    square = np.square(removed)
-    share = np.maximum(square - least, 0.0) / np.maximum(square, least)
-    if not share.any():
-        return denoised
-    lost = np.tensordot((share * removed).astype(np.float32), back_right, (3, 1)).swapaxes(2, 3)
-    given = back_down @ lost.reshape(len(lost), -1)
-    given += denoised.reshape(height, -1)
-    return given.reshape(denoised.shape)
+    least = ((_DEVIATIONS * sigma) ** 2 * noise)[:, np.newaxis, :]
+    given = denoised
+    for c in range(n_channels):
+        lines = down @ (noisy[..., c] - denoised[..., c]).reshape(height, -1)
+        removed = lines.reshape(-1, n_frames, width) @ right.T
+        square = np.square(removed)
+        share = np.maximum(square - least, 0.0) / np.maximum(square, least)
+        if not share.any():
+            continue
+        if given is denoised:
+            given = denoised.copy(order="K")
+        lost = (share * removed).astype(np.float32) @ back_right.T
+        given[..., c] += (back_down @ lost.reshape(len(lost), -1)).reshape(height, n_frames, width)
+    return given
 
 
 def _means(size: int) -> tuple[Float, Float]:

@@ -149,7 +149,10 @@ class Observation:
         from where they are in the frame beside theirs, if they are not missing there.
         """
         motion = find_motion(np.ascontiguousarray(self.pixels[..., 0]), self.sigma)
-        pixels = np.ascontiguousarray(self.pixels.swapaxes(0, 1))
+        channels = np.moveaxis(
+            self.pixels.swapaxes(0, 1), -1, 0
+        )  # each of which lies together in memory
+        pixels = np.moveaxis(np.ascontiguousarray(channels), 0, -1)
         observed = self.observed
         if observed is not None:
             observed = np.ascontiguousarray(observed.swapaxes(0, 1))

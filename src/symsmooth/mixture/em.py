@@ -108,24 +108,10 @@ def neighbourhood(
     positions = np.zeros((mixture.n_clusters, 3), np.float32)
     positions[:, 3 - features.n_dims :] = mixture.means[:, : features.n_dims] * features.h_s
 
-    def within(radius: float) -> tuple[np.ndarray, np.ndarray]:
-        pointers, ids = _native.find_candidates(
-            features.grid, tiles.tile, positions, radius, tiles.offsets
-        )
-        return np.diff(pointers), ids
-
-    radius = reach * features.h_s
-    counts, ids = within(radius)
-    while not counts.all():
-        radius *= 2
-        more, far = within(radius)
-        is_alone = counts == 0
-        counts = np.where(is_alone, more, counts)
-        merged = np.empty(counts.sum(), np.int32)
-        is_far = np.repeat(is_alone, counts)
-        merged[is_far], merged[~is_far] = far[np.repeat(is_alone, more)], ids
-        ids = merged
-    return _neighbourhood(tiles, np.concatenate([[0], np.cumsum(counts)]), ids)
+    pointers, ids = _native.find_candidates(
+        features.grid, tiles.tile, positions, reach * features.h_s, tiles.offsets
+    )
+    return _neighbourhood(tiles, pointers, ids)
 
 
 def prune(near: Neighbourhood, tile_mass: Float, min_mass: float = MIN_MASS) -> Neighbourhood:

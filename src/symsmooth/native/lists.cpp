@@ -8,20 +8,28 @@ namespace symsmooth::lists {
 
 namespace {
 
+constexpr float farthest = 1e9f;  // pixels: nobody looks further
+
 index clamped_cell(float position, index size, index count) {
     const double cell = std::floor(std::trunc(double(position)) / double(size));
     return cell > 0.0 ? index(std::min(cell, double(count - 1))) : 0;  // what is no number is in the first
 }
 
-// Clusters sorted by the tile their centre lies in: order[starts[cell]:starts[cell + 1]].
+struct Centre {
+    float z, y, x;
+    std::int32_t cluster;
+};
+
+// Centres sorted by the tile they lie in: centres[starts[cell]:starts[cell + 1]].
 struct Cells {
-    std::vector<index> starts, order;
+    std::vector<index> starts;
+    std::vector<Centre> centres;
 };
 
 Cells sort_into_cells(const TileGrid& tiles, const float* centres, index k) {
     const Extent n = tiles.n_tiles(), tile = tiles.tile;
     std::vector<index> cells(k);
-    Cells sorted{std::vector<index>(n.z * n.y * n.x + 1), std::vector<index>(k)};
+    Cells sorted{std::vector<index>(n.z * n.y * n.x + 1), std::vector<Centre>(k)};
     for (index i = 0; i < k; ++i) {
         const float* at = centres + 3 * i;
         cells[i] = (clamped_cell(at[0], tile.z, n.z) * n.y + clamped_cell(at[1], tile.y, n.y)) * n.x +
@@ -31,7 +39,10 @@ Cells sort_into_cells(const TileGrid& tiles, const float* centres, index k) {
     for (std::size_t cell = 1; cell < sorted.starts.size(); ++cell)
         sorted.starts[cell] += sorted.starts[cell - 1];
     std::vector<index> filled = sorted.starts;
-    for (index i = 0; i < k; ++i) sorted.order[filled[cells[i]]++] = i;
+    for (index i = 0; i < k; ++i) {
+        const float* at = centres + 3 * i;
+        sorted.centres[filled[cells[i]]++] = {at[0], at[1], at[2], std::int32_t(i)};
+    }
     return sorted;
 }
 
@@ -63,18 +74,29 @@ std::vector<std::int32_t> find_candidates(const TileGrid& tiles, const float* of
     *pointers++ = 0;
     for (index t = 0; t < n.z * n.y * n.x; ++t) {
         const float* offset = offsets ? offsets + 3 * t : none;
-        const Range z = range_of(t / n.x / n.y, tiles.tile.z, tiles.grid.z, n.z, offset[0], radius);
-        const Range y = range_of(t / n.x % n.y, tiles.tile.y, tiles.grid.y, n.y, offset[1], radius);
-        const Range x = range_of(t % n.x, tiles.tile.x, tiles.grid.x, n.x, offset[2], radius);
-        for (index cz = z.low; cz <= z.high; ++cz)
-            for (index cy = y.low; cy <= y.high; ++cy) {
-                const index row = (cz * n.y + cy) * n.x;
-                for (index q = cells.starts[row + x.low]; q < cells.starts[row + x.high + 1]; ++q) {
-                    const float* at = centres + 3 * cells.order[q];
-                    const float far = square_gap(at[0], z) + square_gap(at[1], y) + square_gap(at[2], x);
-                    if (far < radius * radius) found.push_back(std::int32_t(cells.order[q]));
+        const std::size_t before = found.size();
+        const auto look = [&](float within) {
+            const Range z = range_of(t / n.x / n.y, tiles.tile.z, tiles.grid.z, n.z, offset[0], within);
+            const Range y = range_of(t / n.x % n.y, tiles.tile.y, tiles.grid.y, n.y, offset[1], within);
+            const Range x = range_of(t % n.x, tiles.tile.x, tiles.grid.x, n.x, offset[2], within);
+            const auto square_of = [&](const Centre& at) {
+                return square_gap(at.z, z) + square_gap(at.y, y) + square_gap(at.x, x);
+            };
+            const auto look_from = [&](index first, index last) {
+                for (index q = first; q < last; ++q)
+                    if (square_of(cells.centres[q]) < within * within)
+                        found.push_back(cells.centres[q].cluster);
+            };
+            if (within > 2.0f * radius) return look_from(0, k);  // more cells than centres
+            for (index cz = z.low; cz <= z.high; ++cz)
+                for (index cy = y.low; cy <= y.high; ++cy) {
+                    const index row = (cz * n.y + cy) * n.x;
+                    look_from(cells.starts[row + x.low], cells.starts[row + x.high + 1]);
                 }
-            }
+        };
+        for (float within = radius; found.size() == before && within < farthest;
+             within = std::max(2.0f * within, 1.0f))
+            look(within);
         *pointers++ = index(found.size());
     }
     return found;

@@ -16,7 +16,8 @@ struct TileGrid {
     }
 };
 
-// The clusters within `radius` of each tile: fills pointers (tiles + 1), and returns the clusters' numbers.
+// The clusters within `radius` of each tile, or within twice, four times ... of it where there is none: fills
+// pointers (tiles + 1), and returns the clusters' numbers.
 // Tiles are looked for at their place and what `offsets` (tiles, 3), which may be null, adds to it.
 std::vector<std::int32_t> find_candidates(const TileGrid& tiles, const float* offsets, const float* centres,
                                           index k, float radius, index* pointers);
