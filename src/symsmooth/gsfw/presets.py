@@ -204,7 +204,7 @@ _COLOUR_PREVIEW: Mapping[str, Any] = MappingProxyType(
 # Squares of a series are followed (motion.py), so that what is alike is near.  At sigma 10 and 40, a pilot
 # within 0.35: -.009 and -.026 dB for 3 % less time; the final stage within 0.7: +.012 and +.017 dB for 4 %
 # more.
-_SERIES_PILOT_REACH, _SERIES_FINAL_REACH = 0.7, 0.5
+_SERIES_PILOT_REACH, _SERIES_FINAL_REACH = 0.8, 0.6
 _SERIES_CLUSTERS = 2  # of a patch; 3: 8 % more time for +.01 dB
 # The final stage takes one up to so many grey levels: 2 give +.003/+.014/+.039 dB at sigma 10/20/40, and
 # take 7 to 11 % more time.
