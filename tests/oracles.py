@@ -243,6 +243,12 @@ def log_densities(
     return np.array(rows)
 
 
+def mixed_channels(pixels, transform, is_planar):
+    """Planes (channels, n) of mixed channels."""
+    planes = pixels if is_planar else pixels.T
+    return transform.T.astype(np.float64) @ planes
+
+
 def scaled_by_root(
     transform: np.ndarray, rows: np.ndarray, columns: np.ndarray, least: float, is_divided: bool
 ) -> np.ndarray:

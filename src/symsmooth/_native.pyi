@@ -16,6 +16,11 @@ def instruction_sets() -> list[str]: ...
 
 def use_instruction_set(name: str) -> None: ...
 
+def keep_freed_memory() -> None:
+    """
+    Let this process use freed memory again instead of returning it (glibc; elsewhere nothing).
+    """
+
 class Points:
     """
     The generalised patches of an image that is divided by h_r, and what else is known of them.
@@ -121,6 +126,11 @@ def bayes_groups(groups: Groups, planes: Annotated[NDArray[numpy.float32], dict(
 def add_squares(projections: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]: ...
 
 def keep_largest(scores: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], first: int, best: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], label: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+def mix_channels(pixels: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], transform: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], is_planar: bool) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]:
+    """
+    Planes (channels, n) of mixed channels, from planes or from pixels (n, channels).
+    """
 
 def halve(image: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None, None, None), order='C', device='cpu')]:
     """Means over blocks of two by two pixels of (z, y, x, channels)."""

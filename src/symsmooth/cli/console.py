@@ -371,6 +371,8 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; every error is one line, never a traceback."""
+    # All that takes long runs in threads of our own; those of the BLAS would only wait beside them.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         with ending_on_signals():
             code = app(standalone_mode=False, prog_name="symsmooth") or 0

@@ -32,6 +32,7 @@ from ..app.job import (
 from ..app.messages import JobWarning, UsageError
 from ..app.run import BatchJob, FileJob, in_order, run
 from ..app.series import SeriesJob, find_series, plan_series
+from ..core.parallel import keep_freed_memory
 from ..io import FileError, format_of
 from ..io.formats import detect_format, ending_of, is_video_name, video_ending
 from ..io.images import cut
@@ -132,6 +133,7 @@ def denoise(
     'folder/**/*.tif': the folders are kept below OUT.
     A single - reads standard input, and with -o - the result goes to standard output.
     """
+    keep_freed_memory()
     with handling_errors(as_json):
         out = out or ("-" if inputs == ["-"] else "")
         how = parse_job(context.params)

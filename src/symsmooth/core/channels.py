@@ -26,6 +26,8 @@ import numpy as np
 import scipy.ndimage
 from numpy.typing import NDArray
 
+from .. import _native
+
 Array = NDArray[Any]
 Float = NDArray[Any]
 Channels = Literal["auto", "together", "apart"]
@@ -266,8 +268,13 @@ def mix(values: Float, transform: Float) -> Float:
     if transform.shape == (1, 1):
         return values
     *spatial, n_channels = values.shape
-    planes = np.moveaxis(values, -1, 0).reshape(n_channels, -1)
-    return np.moveaxis((transform.T @ planes).reshape(-1, *spatial), 0, -1)
+    planes = np.moveaxis(values, -1, 0)
+    is_planar = planes.flags.c_contiguous
+    shape = (n_channels, -1) if is_planar else (-1, n_channels)
+    flat = np.ascontiguousarray(planes if is_planar else values, np.float32).reshape(shape)
+    own = np.ascontiguousarray(transform, np.float32)
+    mixed = _native.mix_channels(flat, own, is_planar)
+    return np.moveaxis(mixed.reshape(-1, *spatial), 0, -1)
 
 
 def luminance(values: Float) -> Float:

@@ -83,9 +83,9 @@ inline void require_pointers(const Longs<1>& pointers, index end) {
     require(rising, "pointers must rise from 0 to at most the size of what they point into");
 }
 
-// A new array of zeros; std::bad_alloc, which is a MemoryError, if there is no room for it.
+// A new array; std::bad_alloc, which is a MemoryError, if there is no room for it.
 template <class T, int n_dims>
-Array<T, n_dims> zeros(typename Array<T, n_dims>::Shape shape) {
+Array<T, n_dims> new_array(typename Array<T, n_dims>::Shape shape, bool is_zero) {
     constexpr index max_size = index(1) << 38;
     index size = 1;
     std::size_t sizes[n_dims];
@@ -93,9 +93,22 @@ Array<T, n_dims> zeros(typename Array<T, n_dims>::Shape shape) {
         if (__builtin_mul_overflow(size, shape[axis], &size) || size > max_size) throw std::bad_alloc();
         sizes[axis] = std::size_t(shape[axis]);
     }
-    void* memory = std::calloc(std::size_t(std::max(size, index(1))), sizeof(T));
+    const auto length = std::size_t(std::max(size, index(1)));
+    void* memory = is_zero ? std::calloc(length, sizeof(T)) : std::malloc(length * sizeof(T));
     if (!memory) throw std::bad_alloc();
     return {memory, n_dims, sizes, nb::capsule(memory, [](void* own) noexcept { std::free(own); })};
+}
+
+// To be added to.
+template <class T, int n_dims>
+Array<T, n_dims> zeros(typename Array<T, n_dims>::Shape shape) {
+    return new_array<T, n_dims>(shape, true);
+}
+
+// To be filled, all of it.
+template <class T, int n_dims>
+Array<T, n_dims> unfilled(typename Array<T, n_dims>::Shape shape) {
+    return new_array<T, n_dims>(shape, false);
 }
 
 // Do something that touches no object of Python's, while other threads run.

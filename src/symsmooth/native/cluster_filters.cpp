@@ -12,6 +12,7 @@ namespace {
 constexpr float min_freedom = 0.1f;  // degrees of freedom: with fewer a cluster is one patch, its own mean
 constexpr float min_energy = 1e-30f;
 constexpr float max_signal = 1e12f;  // in units of the noise: squares of it do not overflow
+constexpr index apart = 4;           // members that are added by turns
 constexpr float rounding = 1e-3f;    // of the trace of an eighth power
 constexpr float resolution = 1e-6f;  // of a Gram matrix's trace: eigenvalues below it may be rounding
 
@@ -67,17 +68,22 @@ SYMSMOOTH_INLINE void centre(float* rows, index wide, const float* mean, const f
 }
 
 // Add mean + row / root, with weight shares * quality.
+//
+// Patches that follow each other are mostly a pixel apart: what one has just written the next would read again,
+// and wait for it.  So members take turns with others that are far in the list.
 SYMSMOOTH_INLINE void scatter(const float* rows, index wide, const float* mean, const float* roots,
                               const PatchLines& patch, const Cluster& cluster, float quality, float variance,
                               const Aggregate& out) {
     const Vec8 line_only = first_lanes(patch.side);
-    for (index r = 0; r < cluster.n; ++r) {
-        const float weight = cluster.shares[r] * quality;
-        const index corner = cluster.corners[r] - out.start;
-        add_lines(out.total + corner, patch, line_only, rows + r * wide, weight / roots[r], mean, weight);
-        out.mass[corner] += weight;
-        if (out.spread) out.spread[corner] += weight * variance;
-    }
+    const index step = (cluster.n + apart - 1) / apart;
+    for (index first = 0; first < step; ++first)
+        for (index r = first; r < cluster.n; r += step) {
+            const float weight = cluster.shares[r] * quality;
+            const index corner = cluster.corners[r] - out.start;
+            add_lines(out.total + corner, patch, line_only, rows + r * wide, weight / roots[r], mean, weight);
+            out.mass[corner] += weight;
+            if (out.spread) out.spread[corner] += weight * variance;
+        }
 }
 
 // Eigenvalues up to here (in units of the noise) are those of noise alone: the edge of its spectrum.

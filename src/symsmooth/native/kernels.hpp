@@ -191,6 +191,8 @@ struct Kernels {
     void (*keep_largest)(const float* scores, index components, index m, std::int32_t first, float* best,
                          std::int32_t* label);
 
+    void (*mix_channels)(const float* pixels, index n, index channels, bool is_planar, const float* transform,
+                         float* out);
     void (*halve)(const float* image, Extent shape, index channels, float* out);
     void (*enlarge)(const float* image, Extent shape, index channels, index factor, index height, index width,
                     float* out);

@@ -5,6 +5,10 @@
 #include "bindings.hpp"
 #include "dispatch.hpp"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 namespace symsmooth {
 
 namespace {
@@ -13,6 +17,14 @@ std::vector<std::string> instruction_sets() {
     std::vector<std::string> names;
     for (const Kernels* set : available()) names.emplace_back(set->name);
     return names;
+}
+
+// From now on the process uses freed memory again, instead of returning it to the system and asking anew.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most it takes
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
 }
 
 // ---------------------------------------------------------------- parts of kernels, for tests
@@ -74,6 +86,9 @@ NB_MODULE(_native, m) {
     m.def("instruction_set", [] { return std::string(kernels().name); });
     m.def("instruction_sets", &instruction_sets);
     m.def("use_instruction_set", &use, "name"_a);
+
+    m.def("keep_freed_memory", &keep_freed_memory,
+          "Let this process use freed memory again instead of returning it (glibc; elsewhere nothing).");
 
     bind_mixture(m);
     bind_clusters(m);

@@ -76,6 +76,7 @@ const Kernels kernels = {
     .bayes_groups = bayes_groups,
     .add_squares = add_squares,
     .keep_largest = keep_largest,
+    .mix_channels = mix_channels,
     .halve = halve,
     .enlarge = enlarge,
     .scale_by_root = scale_by_root,

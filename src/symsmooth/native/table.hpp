@@ -33,6 +33,7 @@ void bayes_groups(const float*, const float*, const Groups&, index, float, float
 void add_squares(const float*, const index*, index, index, float*);
 void keep_largest(const float*, index, index, std::int32_t, float*, std::int32_t*);
 
+void mix_channels(const float*, index, index, bool, const float*, float*);
 void halve(const float*, Extent, index, float*);
 void enlarge(const float*, Extent, index, index, index, index, float*);
 void scale_by_root(float*, index, index, const float*, const float*, index, float, bool);

@@ -12,6 +12,8 @@ intensity-frequency dependent noise", ICIP 2014, doi:10.1109/ICIP.2014.7025865.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import scipy.fft
 
@@ -44,18 +46,21 @@ def _filter_plane(plane: Float, energies: Array, inverse: bool) -> Float:
 
     The spectrum is even, so a cosine transform of the mirrored picture is exact and has no seam.
     """
-    rows, columns = _waves(energies, plane.shape)
+    rows, columns = _waves(energies.astype(np.float64).tobytes(), plane.shape)
     least = _FLOOR * energies.mean()
     spectrum = scipy.fft.dctn(np.array(plane, order="C"), norm="ortho", overwrite_x=True)
     _native.scale_by_root(spectrum, rows, columns, least, inverse)
     return scipy.fft.idctn(spectrum, norm="ortho", overwrite_x=True)
 
 
-def _waves(energies: Array, shape: tuple[int, ...]) -> tuple[Float, Float]:
+@functools.lru_cache(maxsize=32)  # of pieces most have the same shape
+def _waves(own: bytes, shape: tuple[int, ...]) -> tuple[Float, Float]:
     """Return the spectrum at the frequencies of a cosine transform of ``shape`` (y, x), as a product.
 
-    The covariance of an 8 x 8 block is averaged along its lags, tapered, and summed against cosines.
+    The covariance of an 8 x 8 block, of the energies whose bytes are given, is averaged along its lags,
+    tapered, and summed against cosines.
     """
+    energies = np.frombuffer(own).reshape(SIDE, SIDE)
     basis = scipy.fft.dct(np.eye(SIDE), axis=0, norm="ortho")  # (frequency, position)
     lags = np.zeros((SIDE, SIDE))  # (frequency, lag): autocovariance of a basis function
     for lag in range(SIDE):
