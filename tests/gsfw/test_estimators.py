@@ -8,9 +8,10 @@ import pytest
 from symsmooth.core.parallel import Pool
 from symsmooth.core.patches import whiten, whiten_inside
 from symsmooth.gsfw import estimators
+from symsmooth.gsfw.presets import SPECTRUM_BIAS
 from symsmooth.mixture.averages import average_members
 from symsmooth.mixture.em import fit_mixture, initial_mixture, neighbourhood
-from symsmooth.mixture.members import assign_patches
+from symsmooth.mixture.members import MIN_SHARE, assign_patches
 
 from .. import oracles
 
@@ -81,9 +82,9 @@ def test_members_are_the_largest_tempered_responsibilities(setting) -> None:
     for j in range(features.n_pixels):
         order = np.argsort(-logs[:, j])[:5]
         tempered = np.exp(0.5 * (logs[order, j] - logs[order[0], j]))
-        tempered[tempered < 0.01] = 0
+        tempered[tempered < MIN_SHARE] = 0
         weights[order, j] = tempered / tempered.sum()
-    weights[weights <= 0.01] = 0
+    weights[weights <= MIN_SHARE] = 0
     found = np.zeros_like(weights)
     for i in range(len(logs)):
         span = slice(members.pointers[i], members.pointers[i + 1])
@@ -129,7 +130,7 @@ def test_spectral_is_its_equation(setting) -> None:
 
     def shrunk(corners, g):
         patches = corner_patches(noisy, features, corners)
-        estimate, variance = oracles.spectral(patches, g, SIGMA, estimators._SPECTRUM_BIAS)
+        estimate, variance = oracles.spectral(patches, g, SIGMA, SPECTRUM_BIAS)
         return estimate, g, SIGMA**2 * variance
 
     expected = aggregate(noisy, features, members, shrunk)
@@ -271,7 +272,7 @@ def test_spectral_of_pairs_is_its_equation() -> None:
         pixels = np.concatenate([np.where(first, own, other), np.where(first, other, own)], axis=1)
         g = members.shares[span].astype(float)
         patches = noisy.reshape(-1)[pixels].astype(float)
-        estimate, variance = oracles.spectral(patches, g, SIGMA, estimators._SPECTRUM_BIAS)
+        estimate, variance = oracles.spectral(patches, g, SIGMA, SPECTRUM_BIAS)
         np.add.at(total, pixels, g[:, None] * estimate)
         np.add.at(mass, pixels, g[:, None] + 0 * estimate)
         np.add.at(spread, pixels, g[:, None] * SIGMA**2 * variance + 0 * estimate)

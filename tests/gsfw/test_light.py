@@ -27,8 +27,8 @@ def lit(gains: np.ndarray, size: int = 112) -> np.ndarray:
     return np.stack(frames) * gains[:, np.newaxis, np.newaxis].astype(np.float32)
 
 
-def gains_over_alone(clean: np.ndarray, sigma: float) -> np.ndarray:
-    pixels = with_noise(clean, sigma)
+def gains_over_alone(clean: np.ndarray, sigma: float, seed: int = 0) -> np.ndarray:
+    pixels = with_noise(clean, sigma, seed)
     series = symsmooth.denoise(pixels, sigma, time_axis=0, **OPTIONS)
     alone = [symsmooth.denoise(frame, sigma, **OPTIONS) for frame in pixels]
     both = zip(series, alone, clean, strict=True)
@@ -47,12 +47,14 @@ def test_no_frame_whose_light_is_its_own_is_worse_than_alone(light: str, sigma: 
 def test_frames_after_a_cut_are_no_worse_than_alone() -> None:
     """Each frame shows another scene: none has to do with any other.
 
+    Of three noises: one alone moves a frame by 0.05 dB.
     Frames of nothing but fine texture, which differ from themselves as much, are not told apart.
     """
     scenes = [data.camera()[100:212, 100:212], data.coins()[100:212, 60:172]]
     scenes += [data.moon()[200:312, 200:312], data.chelsea()[60:172, 100:212, 1]]
     scenes += [data.astronaut()[:112, 150:262, 1]]
-    gains = gains_over_alone(np.stack(scenes).astype(np.float32), 20.0)
+    clean = np.stack(scenes).astype(np.float32)
+    gains = np.mean([gains_over_alone(clean, 20.0, seed) for seed in range(3)], axis=0)
     assert gains.mean() > -0.05
     assert gains.min() > -0.1
 

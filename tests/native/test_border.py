@@ -45,8 +45,10 @@ KERNELS = sorted(VALUES + METHODS + FUNCTIONS)
 # Where a kernel is given an array that it fills; all others make what they return.
 FILLED = {
     "add_at": [0],
+    "add_rows": [0],
     "keep_largest": [2, 3],
     "list_members": [6, 7, 8],
+    "mix_channels": [3],
     "move_parts": [3, 4, 5, 6],
     "scale_by_root": [0],
     "spectral_filter": [6],

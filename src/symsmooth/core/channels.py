@@ -273,7 +273,8 @@ def mix(values: Float, transform: Float) -> Float:
     shape = (n_channels, -1) if is_planar else (-1, n_channels)
     flat = np.ascontiguousarray(planes if is_planar else values, np.float32).reshape(shape)
     own = np.ascontiguousarray(transform, np.float32)
-    mixed = _native.mix_channels(flat, own, is_planar)
+    mixed = np.empty((n_channels, flat.size // n_channels), np.float32)
+    _native.mix_channels(flat, own, is_planar, mixed)
     return np.moveaxis(mixed.reshape(-1, *spatial), 0, -1)
 
 

@@ -16,11 +16,11 @@ from .. import _native
 from ..core.image import Array, Float
 from ..core.parallel import Pool
 from ..mixture.members import Members
+from .presets import SPECTRUM_BIAS
 
 _BAND = 1 << 17  # pixels that are spread at a time
 _SPARE = 8  # pixels beyond the last that kernels may touch
 _MAX_SIDE, _MAX_PIXELS = 8, 64  # of a patch, in kernels
-_SPECTRUM_BIAS = 0.95  # eigenvalues are taken in units of this * sigma^2; 1: -.02 to -.04 dB
 # How far a cluster's mean is moved from the pilot's to the noisy patches' own; 0.8: +.001 dB (fast),
 # -.001 to -.008 dB (balanced, best).
 _TRUST = 0.75
@@ -47,7 +47,13 @@ class Estimate:
 
 
 def spectral(
-    noisy: Float, members: Members, sigma: float, pool: Pool, *, has_variance: bool = False
+    noisy: Float,
+    members: Members,
+    sigma: float,
+    pool: Pool,
+    *,
+    bias: float = SPECTRUM_BIAS,
+    has_variance: bool = False,
 ) -> Estimate:
     """Shrink the spectrum of each cluster's covariance; needs no pilot.
 
@@ -60,7 +66,7 @@ def spectral(
     """
 
     def filtered(clusters: Run, parts: Float) -> None:
-        _native.spectral_filter(native, *clusters, plane, sigma**2, _SPECTRUM_BIAS, parts)
+        _native.spectral_filter(native, *clusters, plane, sigma**2, bias, parts)
 
     plane, native = _flat(noisy, members), members.native
     sums = _aggregate(noisy.shape, members, filtered, pool, has_variance)
@@ -75,6 +81,7 @@ def spectral_of_pairs(
     sigma: float,
     pool: Pool,
     *,
+    bias: float = SPECTRUM_BIAS,
     has_variance: bool = False,
 ) -> Estimate:
     """Do the same in a series (y, t, x) with patches of two frames, which are filtered together.
@@ -86,7 +93,7 @@ def spectral_of_pairs(
     """
 
     def filtered(clusters: Run, parts: Float) -> None:
-        _native.spectral_filter(native, *clusters, plane, sigma**2, _SPECTRUM_BIAS, parts)
+        _native.spectral_filter(native, *clusters, plane, sigma**2, bias, parts)
 
     height, n_frames, width = noisy.shape
     other = noisy.reshape(-1)[beside]

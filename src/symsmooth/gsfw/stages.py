@@ -360,7 +360,9 @@ def _run_stage(
             members = members.without_rim()
         noisy = np.ascontiguousarray(observation.pixels[..., c])
         if pilot is None:
-            found = spectral(noisy, members, observation.sigma, pool, has_variance=has_variance)
+            found = spectral(
+                noisy, members, observation.sigma, pool, bias=stage.bias, has_variance=has_variance
+            )
         else:
             own_pilot = np.ascontiguousarray(pilot[..., c])
             found = wiener(
@@ -402,10 +404,13 @@ def _run_paired(
         if c == 0:
             is_first = is_earlier(noisy.shape[1])
             found = spectral_of_pairs(
-                noisy, beside, is_first, members, observation.sigma, pool, has_variance=has_variance
-            )
+                noisy, beside, is_first, members, observation.sigma, pool,
+                bias=stage.bias, has_variance=has_variance,
+            )  # fmt: skip
         else:
-            found = spectral(noisy, members, observation.sigma, pool, has_variance=has_variance)
+            found = spectral(
+                noisy, members, observation.sigma, pool, bias=stage.bias, has_variance=has_variance
+            )
         image[..., c] = found.image
         if variance is not None and found.variance is not None:
             variance[..., c] = found.variance

@@ -163,17 +163,16 @@ def cluster_sums(
     point_weight = None if weight is None else np.ascontiguousarray(weight.reshape(-1), np.float32)
     tile_mass = np.zeros(len(near.ids), np.float32)
 
-    def run(strip: Strip) -> tuple[float, Float, Float, Float]:
+    def run(strip: Strip) -> tuple[float, Array, Float, Float, Float]:
         return _native.sum_points(points, strip.tiles, clusters, values, point_weight, subsample)
 
     total_shift = np.zeros((mixture.n_clusters, features.dim), np.float32)
     total_tail = np.zeros((mixture.n_clusters, 2), np.float32)
     likelihood = 0.0
-    for strip, (value, shift, tail, mass) in pool.map(run, near.strips, stage):
-        first = strip.tiles.first_cluster
+    for strip, (value, met, shift, tail, mass) in pool.map(run, near.strips, stage):
         tile_mass[strip.places] = mass
-        total_shift[first : first + len(shift)] += shift
-        total_tail[first : first + len(tail)] += tail
+        _native.add_rows(total_shift, met, shift)
+        _native.add_rows(total_tail, met, tail)
         likelihood += value
     return total_shift, total_tail, likelihood, tile_mass
 

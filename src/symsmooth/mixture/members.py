@@ -13,9 +13,9 @@ from ..core.parallel import Pool
 from ..core.patches import Features
 from .em import GaussianMixture, Neighbourhood, Strip
 
-# Of its strongest cluster: with less a patch is no member.  0.01: +.002 dB at most for 7 % more time in grey,
-# 3 % in colour; 0.05: -.002; 0.1: -.003 (microscopes -.011) for 5 % less.
-_MIN_SHARE = 0.03
+# Of its strongest cluster: with less a patch is no member.  0.01: +.002 dB at most for 7 % more time in
+# grey, 3 % in colour; 0.05: -.002; 0.1: -.003 (microscopes -.011) for 5 % less.
+MIN_SHARE = 0.03
 # Lists of members are made in so many bands of patches, of so many at least: listing those takes 0.1 ms.
 _MAX_BANDS, _MIN_BAND = 8, 2**14
 # Of the time, for the progress callback: the search for clusters, then of the rest the count.
@@ -83,14 +83,14 @@ def assign_patches(
 
     def run(strip: Strip) -> None:
         _native.strongest_clusters(
-            points, strip.tiles, native, temperature, _MIN_SHARE, clusters, weights
+            points, strip.tiles, native, temperature, MIN_SHARE, clusters, weights
         )
 
     for _ in pool.map(run, near.strips, "members", _ASSIGNING):
         pass
     if weight is not None:
-        weights *= np.maximum(weight.reshape(-1, 1), np.float32(2 * _MIN_SHARE))
-    min_share = 0.0 if weight is not None else _MIN_SHARE
+        weights *= np.maximum(weight.reshape(-1, 1), np.float32(2 * MIN_SHARE))
+    min_share = 0.0 if weight is not None else MIN_SHARE
     return _invert_assignment(features, clusters, weights, min_share, len(mixture.means), pool)
 
 

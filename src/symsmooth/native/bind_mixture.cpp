@@ -1,5 +1,7 @@
 // Mixtures of generalised patches, for Python.
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "bindings.hpp"
 #include "dispatch.hpp"
@@ -52,6 +54,19 @@ struct BoundTiles : Tiles {
         require(*low >= 0, "ids must be clusters");
         first_cluster = *low, n_clusters = index(*high) + 1 - *low;
     }
+
+    // The clusters that some tile meets, and for each of `ids` its place among them.
+    tuple<Array<std::int32_t, 1>, std::vector<std::int32_t>> met() const {
+        std::vector<std::int32_t> numbers(n_clusters), places(n_ids);
+        for (index i = 0; i < n_ids; ++i) numbers[ids[i] - first_cluster] = 1;
+        const auto clusters = unfilled<std::int32_t, 1>({std::count(numbers.begin(), numbers.end(), 1)});
+        std::int32_t place = 0;
+        for (index c = 0; c < n_clusters; ++c)
+            if (numbers[c]) clusters[place] = std::int32_t(first_cluster + c), numbers[c] = place++;
+        for (index i = 0; i < n_ids; ++i) places[i] = numbers[ids[i] - first_cluster];
+        return {clusters, std::move(places)};
+    }
+
     const tuple<Longs<2>, Longs<1>, Ints<1>, optional<Floats<2>>> arrays;
     const index n_ids;
     Extent end{};                             // behind the last position of all boxes
@@ -76,8 +91,8 @@ void require_fit(const BoundPoints& points, const BoundTiles& tiles, const Bound
     require(mixture.dim == points.dim(), "means must have as many numbers as points");
 }
 
-// The sum of log2 densities; shift and tail for the clusters from tiles.first_cluster on; tile_mass.
-using Sums = tuple<double, Array<float, 2>, Array<float, 2>, Array<float, 1>>;
+// The sum of log2 densities; clusters, and shift and tail for each of them; tile_mass.
+using Sums = tuple<double, Array<std::int32_t, 1>, Array<float, 2>, Array<float, 2>, Array<float, 1>>;
 
 Sums sum_points(const BoundPoints& points, const BoundTiles& tiles, const BoundMixture& mixture,
                 optional<Floats<4>> target, optional<Floats<1>> weight, index subsample) {
@@ -88,16 +103,27 @@ Sums sum_points(const BoundPoints& points, const BoundTiles& tiles, const BoundM
     require(subsample >= 1 && (subsample == 1 || !target),
             "subsample must be at least 1, and 1 with a target");
     require(!target || points.n_marks == 0, "with a target points must have no marks");
-    const auto shift = zeros<float, 2>({tiles.n_clusters, mixture.dim}),
-               tail = zeros<float, 2>({tiles.n_clusters, 2});
+    const auto [clusters, places] = tiles.met();
+    const auto shift = zeros<float, 2>({clusters.size(), mixture.dim}),
+               tail = zeros<float, 2>({clusters.size(), 2});
     const auto tile_mass = zeros<float, 1>({tiles.n_ids});
-    const ClusterSums out{tiles.first_cluster, shift.data(), tail.data(), tile_mass.data()};
+    const ClusterSums out{places.data(), shift.data(), tail.data(), tile_mass.data()};
     const float* weights = weight ? weight->data() : nullptr;
     const double likelihood = unlocked([&] {
         return target ? kernels().average_points(points, target->data(), tiles, mixture, weights, out)
                       : kernels().sum_points(points, tiles, mixture, weights, subsample, out);
     });
-    return {likelihood, shift, tail, tile_mass};
+    return {likelihood, clusters, shift, tail, tile_mass};
+}
+
+void add_rows(Array<float, 2> sums, Ints<1> places, Floats<2> rows) {
+    const index width = sums.shape(1);
+    require_shape(rows, "rows", {places.size(), width});
+    require(are_between(places.data(), places.size(), 0, sums.shape(0)), "places must be rows of the sums");
+    unlocked([&] {
+        for (index i = 0; i < places.size(); ++i)
+            for (index e = 0; e < width; ++e) sums[places[i] * width + e] += rows[i * width + e];
+    });
 }
 
 // The part of the flat image that patches of the tiles touch: where it begins, and what is added there.
@@ -160,12 +186,13 @@ void bind_mixture(nb::module_& m) {
                            "Boxes (z0, z1, y0, y1, x0, x1) of positions, the clusters that each meets, and "
                            "what is added to its positions.")
         .def(nb::init<Longs<2>, Longs<1>, Ints<1>, optional<Floats<2>>>(), "boxes"_a, "pointers"_a, "ids"_a,
-             "offsets"_a = nb::none())
-        .def_ro("first_cluster", &BoundTiles::first_cluster);
+             "offsets"_a = nb::none());
     nb::class_<BoundMixture>(m, "Mixture", "The means of clusters, and log2 of their proportions.")
         .def(nb::init<Floats<2>, Floats<1>>(), "means"_a, "log2_proportions"_a);
     m.def("sum_points", &sum_points, "points"_a, "tiles"_a, "mixture"_a, "target"_a, "weight"_a,
           "subsample"_a);
+    m.def("add_rows", &add_rows, "sums"_a, "places"_a, "rows"_a,
+          "Add rows to those of sums at their places.");
     m.def("aggregate_means", &aggregate_means, "points"_a, "tiles"_a, "mixture"_a, "estimates"_a);
     m.def("responsibilities", &responsibilities, "points"_a, "tiles"_a, "mixture"_a);
     m.def("strongest_clusters", &strongest_clusters, "points"_a, "tiles"_a, "mixture"_a, "temperature"_a,

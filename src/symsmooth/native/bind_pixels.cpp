@@ -6,14 +6,14 @@ namespace symsmooth {
 
 namespace {
 
-Array<float, 2> mix_channels(Floats<2> pixels, Floats<2> transform, bool is_planar) {
+void mix_channels(Floats<2> pixels, Floats<2> transform, bool is_planar, Array<float, 2> mixed) {
     const index n = pixels.shape(is_planar ? 1 : 0), channels = pixels.shape(is_planar ? 0 : 1);
     require(channels >= 1, "a picture has one channel at least");
     require_shape(transform, "transform", {channels, channels});
-    const auto out = unfilled<float, 2>({channels, n});
-    unlocked(
-        [&] { kernels().mix_channels(pixels.data(), n, channels, is_planar, transform.data(), out.data()); });
-    return out;
+    require_shape(mixed, "mixed", {channels, n});
+    unlocked([&] {
+        kernels().mix_channels(pixels.data(), n, channels, is_planar, transform.data(), mixed.data());
+    });
 }
 
 Array<float, 4> halve(Floats<4> image) {
@@ -74,8 +74,8 @@ void add_at(Array<float, 1> sums, Ints<1> places, Floats<1> values) {
 }  // namespace
 
 void bind_pixels(nb::module_& m) {
-    m.def("mix_channels", &mix_channels, "pixels"_a, "transform"_a, "is_planar"_a,
-          "Planes (channels, n) of mixed channels, from planes or from pixels (n, channels).");
+    m.def("mix_channels", &mix_channels, "pixels"_a, "transform"_a, "is_planar"_a, "mixed"_a,
+          "Mix channels of planes, or of pixels (n, channels), into planes (channels, n).");
     m.def("halve", &halve, "image"_a, "Means over blocks of two by two pixels of (z, y, x, channels).");
     m.def("enlarge", &enlarge, "image"_a, "factor"_a, "height"_a, "width"_a,
           "Interpolate (z, y, x, channels) linearly to 2 or 4 times its height and width, or less.");

@@ -50,12 +50,12 @@ struct Mixture {
     index size;
 };
 
-// Sums over the points, for the clusters from `first` on.
+// Sums over the points, for the clusters that the tiles meet.
 struct ClusterSums {
-    index first;
-    float* shift;      // sum gamma (q_j - mu_i): (clusters, dim)
-    float* tail;       // sum gamma, and sum gamma |q_j - mu_i|^2 or sum gamma^2: (clusters, 2)
-    float* tile_mass;  // each candidate's mass in its tile, as Tiles::ids
+    const std::int32_t* places;  // of the clusters of Tiles::ids in what follows
+    float* shift;                // sum gamma (q_j - mu_i): (clusters, dim)
+    float* tail;                 // sum gamma, and sum gamma |q_j - mu_i|^2 or sum gamma^2: (clusters, 2)
+    float* tile_mass;            // each candidate's mass in its tile, as Tiles::ids
 };
 
 // Members of cluster c are corners[pointers[c]:pointers[c + 1]] with weights shares.

@@ -47,19 +47,18 @@ SYMSMOOTH_INLINE float scatter_of(const float* sums, const float* mean, index di
     return sums[dim + 1] + sum(total);
 }
 
-void add_sums(Tile& tile, const float* sums, const float* squares, const std::int32_t* ids, float* tile_mass,
-              const ClusterSums& out) {
+void add_sums(Tile& tile, const float* sums, const float* squares, index at, const ClusterSums& out) {
     const index dim = tile.dim;
     for (index c = 0; c < tile.near; ++c) {
         const float* own = sums + c * tile.stride;
         const float* mean = tile.mean(c);
         const float mass = own[dim];
-        float* shift = out.shift + (ids[c] - out.first) * dim;
-        float* tail = out.tail + (ids[c] - out.first) * 2;
+        float* shift = out.shift + out.places[at + c] * dim;
+        float* tail = out.tail + out.places[at + c] * 2;
         for (index e = 0; e < dim; ++e) shift[e] += own[e] - mass * mean[e];
         tail[0] += mass;
         tail[1] += squares ? squares[c] : scatter_of(own, mean, dim, tile.stride);
-        tile_mass[c] = mass;
+        out.tile_mass[at + c] = mass;
     }
 }
 
@@ -118,7 +117,7 @@ double sum_points(const Points& points, const Tiles& tiles, const Mixture& mixtu
         likelihood += e_step(tile, scale);
         scale_points(tile, scale, weight);
         sum_over_points(tile, sums);
-        add_sums(tile, sums, nullptr, tiles.ids + at, out.tile_mass + at, out);
+        add_sums(tile, sums, nullptr, at, out);
     }
     return likelihood;
 }
@@ -138,7 +137,7 @@ double average_points(const Points& points, const float* target, const Tiles& ti
         replace_patches(tile, points, target);
         scale_points(tile, scale, weight);
         sum_over_points(tile, sums);
-        add_sums(tile, sums, squares, tiles.ids + at, out.tile_mass + at, out);
+        add_sums(tile, sums, squares, at, out);
     }
     return likelihood;
 }

@@ -123,13 +123,15 @@ void Tile::load_clusters(const Mixture& mixture, const std::int32_t* ids) {
             store(own + e, centred);
             square += centred * centred;
         }
-        for (index e = 0; e < dim; ++e) clusters[e * columns + c] = own[e] * log2_e;
         clusters[dim * columns + c] = mixture.log2_proportions[ids[c]] - 0.5f * log2_e * sum(square);
     }
-    for (index c = near; c < columns; ++c) {
-        for (index e = 0; e < dim; ++e) clusters[e * columns + c] = 0.0f;
-        clusters[dim * columns + c] = no_density;
+    transpose(means, stride, near, dim, clusters, columns);
+    for (index e = 0; e < dim; ++e) {
+        float* numbers = clusters + e * columns;
+        for (index c = near; c < columns; ++c) numbers[c] = 0.0f;
+        for (index c = 0; c < columns; c += lanes) store(numbers + c, load(numbers + c) * splat(log2_e));
     }
+    for (index c = near; c < columns; ++c) clusters[dim * columns + c] = no_density;
 }
 
 }  // namespace symsmooth::SYMSMOOTH_ISA
