@@ -15,4 +15,5 @@ ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$preload PYTHONPATH=$site "$there/bin/pyt
   -p no:cacheprovider tests/native tests/mixture/test_em.py tests/gsfw/test_estimators.py \
   tests/filters/test_weights.py tests/baselines/test_groups.py tests/baselines/test_bm3d.py \
   tests/baselines/test_nl_bayes.py tests/baselines/test_patch_gmm.py tests/core/test_multiscale.py \
+  tests/core/test_mixed.py \
   tests/noise/test_spectrum.py tests/noise/test_tone.py tests/test_contract.py

@@ -18,6 +18,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .. import _native
 from ..app import noise_models
 from ..app.blend import BlendJob, blend_files
 from ..app.job import (
@@ -32,7 +33,6 @@ from ..app.job import (
 from ..app.messages import JobWarning, UsageError
 from ..app.run import BatchJob, FileJob, in_order, run
 from ..app.series import SeriesJob, find_series, plan_series
-from ..core.parallel import keep_freed_memory
 from ..io import FileError, format_of
 from ..io.formats import detect_format, ending_of, is_video_name, video_ending
 from ..io.images import cut
@@ -133,7 +133,8 @@ def denoise(
     'folder/**/*.tif': the folders are kept below OUT.
     A single - reads standard input, and with -o - the result goes to standard output.
     """
-    keep_freed_memory()
+    # Pages that are asked for anew, again and again, are a twentieth of the time of a large picture.
+    _native.keep_freed_memory()
     with handling_errors(as_json):
         out = out or ("-" if inputs == ["-"] else "")
         how = parse_job(context.params)

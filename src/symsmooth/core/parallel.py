@@ -75,17 +75,6 @@ class _OneBlasThread:
 _one_blas_thread = _OneBlasThread()
 
 
-def keep_freed_memory() -> None:
-    """Let this process use freed memory again instead of returning it to the system.
-
-    For programs that denoise and end: pages that are asked for anew, again and again, take a twentieth of
-    the time of a large picture.
-    """
-    from .. import _native
-
-    _native.keep_freed_memory()
-
-
 def default_workers() -> int:
     """Return the number of cores this process may use."""
     try:

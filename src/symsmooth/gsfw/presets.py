@@ -65,7 +65,7 @@ class Preset:
     def halo(self) -> int:
         """Pixels that a piece of a picture is denoised with, on each side.
 
-        A third of the usual for a preview: it has one stage, whose clusters reach 1.5 h_s and a patch.
+        A third of the usual for a preview: it has one stage, and clusters of colours reach 1.5 h_s.
         """
         return default_halo(2) // (3 if self.final is None else 1)
 
@@ -101,10 +101,8 @@ _BALANCED_PILOT = replace(_PILOT, pixels_per_cluster=40, iterations=2, subsample
 _FAST_PILOT = replace(
     _PILOT, patch_size=4, pixels_per_cluster=60, iterations=1, subsample=2, max_clusters=6
 )
-# Within 2 h_s, and EM at every fourth position: white noise in colour +.04, phones -.06, others within
-# .03 dB, for 6 % more time.
 _PREVIEW_PILOT = replace(
-    _FAST_PILOT, pixels_per_cluster=120, h_s=8.0, reach=1.5, subsample=8, max_clusters=2
+    _FAST_PILOT, pixels_per_cluster=120, h_s=8.0, reach=2.0, subsample=4, max_clusters=2
 )
 
 PRESETS: Mapping[str, Preset] = MappingProxyType(
@@ -200,9 +198,10 @@ _COLOUR_MORE_PIXELS = 20  # of a cluster
 _COLOUR_CLUSTERS = 0.7  # of those that a patch belongs to
 
 # A preview of colours: one cluster a patch, and large ones.  160 pixels a cluster: +.13, +.09 dB on white
-# noise of 8 and 25, PolyU +.05, SIDD -.65 dB.
+# noise of 8 and 25, PolyU +.05, SIDD -.65 dB.  Within 2 h_s, and EM at every fourth position: white noise
+# +.04, SIDD -.06, others within .03 dB, for 6 % more time.
 _COLOUR_PREVIEW: Mapping[str, Any] = MappingProxyType(
-    {"max_clusters": 1, "pixels_per_cluster": 240}
+    {"max_clusters": 1, "pixels_per_cluster": 240, "reach": 1.5, "subsample": 8}
 )
 
 # Squares of a series are followed (motion.py), so that what is alike is near.  At sigma 10 and 40, a pilot
