@@ -29,8 +29,9 @@ tuple<Array<index, 1>, Array<std::int32_t, 1>> find_candidates(Three grid, Three
 
 lists::Memberships memberships(Ints<2> clusters, Floats<2> weights, float min_share, index n_clusters) {
     require_shape(weights, "weights", {clusters.shape(0), clusters.shape(1)});
-    require(n_clusters >= 0 && are_between(clusters.data(), clusters.size(), 0, n_clusters),
-            "there are fewer clusters");
+    const bool are_known =
+        unlocked([&] { return are_between(clusters.data(), clusters.size(), 0, n_clusters); });
+    require(n_clusters >= 0 && are_known, "there are fewer clusters");
     return {clusters.data(), weights.data(), clusters.shape(0), clusters.shape(1), min_share};
 }
 
@@ -52,7 +53,7 @@ void list_members(Ints<2> clusters, Floats<2> weights, float min_share, Three gr
     require(0 <= first && first <= count(extent(grid)) - all.n, "patches must lie in the grid");
     require_shape(shares, "shares", {corners.size()});
     std::vector<index> counts(places.size());
-    lists::count_members(all, counts.data());
+    unlocked([&] { lists::count_members(all, counts.data()); });
     for (index i = 0; i < places.size(); ++i)
         require(0 <= places[i] && places[i] <= corners.size() - counts[i],
                 "places must leave room for all members");
@@ -78,13 +79,7 @@ struct BoundMembers {
         require_pointers(pointers, corners.size());
         require_shape(shares, "shares", {corners.size()});
         spans.reserve(n_clusters());
-        for (index c = 0; c < n_clusters(); ++c) {
-            const std::int32_t* own = corners.data();
-            const auto [low, high] = std::minmax_element(own + pointers[c], own + pointers[c + 1]);
-            const bool is_empty = pointers[c] == pointers[c + 1];
-            spans.push_back(is_empty ? Span{n_pixels, 0} : Span{*low, *high + reach});
-            require(is_empty || (0 <= *low && *high + reach <= n_pixels), "patches must lie in the channel");
-        }
+        unlocked([&] { find_spans(); });
     }
     index n_clusters() const { return pointers.size() - 1; }
     PatchLines patch() const { return {lines.data(), index(lines.size()), side}; }
@@ -93,6 +88,15 @@ struct BoundMembers {
     struct Span {
         index first, end;
     };
+    void find_spans() {
+        for (index c = 0; c < n_clusters(); ++c) {
+            const std::int32_t* own = corners.data();
+            const auto [low, high] = std::minmax_element(own + pointers[c], own + pointers[c + 1]);
+            const bool is_empty = pointers[c] == pointers[c + 1];
+            spans.push_back(is_empty ? Span{n_pixels, 0} : Span{*low, *high + reach});
+            require(is_empty || (0 <= *low && *high + reach <= n_pixels), "patches must lie in the channel");
+        }
+    }
     Span span(index first, index last) const {
         require(0 <= first && first <= last && last <= n_clusters(), "first and last must be clusters");
         Span found{n_pixels, 0};
