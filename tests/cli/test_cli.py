@@ -588,6 +588,26 @@ def test_what_nohup_ignores_stays_ignored(tmp_path: Path, barrier: Barrier) -> N
     assert (tmp_path / "o.png").exists()
 
 
+def test_a_second_ctrl_c_does_not_disturb_the_cleaning_up() -> None:
+    """It cut the waiting for threads off, and the process was aborted."""
+    from symsmooth.core.parallel import ending_on_signals
+
+    was = signal.getsignal(signal.SIGINT)
+    put_away = []
+
+    def work() -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            signal.raise_signal(signal.SIGINT)
+            put_away.append(True)
+
+    with pytest.raises(KeyboardInterrupt), ending_on_signals():
+        work()
+    assert put_away
+    assert signal.getsignal(signal.SIGINT) is was
+
+
 @needs_pipes
 def test_only_the_first_signal_counts() -> None:
     """Another one, while things are put away, does not disturb that; afterwards all is as before."""

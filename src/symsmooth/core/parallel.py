@@ -11,6 +11,7 @@ import numbers
 import os
 import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -24,6 +25,8 @@ Result = TypeVar("Result")
 # Large pieces of work that are done at a time, at most: each takes memory.
 _MOST_TOGETHER = 4
 _REPORT_EVERY = 0.1  # seconds, while such a piece is waited for
+
+_PATIENCE = 2.0  # seconds after Ctrl-C: threads end what they are at, and files go
 
 _SIGNALS = ("SIGTERM", "SIGHUP")  # a batch system, a closed terminal; Windows has no SIGHUP
 
@@ -128,7 +131,8 @@ class EndedBySignal(KeyboardInterrupt):
 def ending_on_signals() -> Iterator[None]:
     """Raise :class:`EndedBySignal` in the main thread for the first such signal, and ignore others.
 
-    A signal that was ignored before, as ``nohup`` does it, stays so.
+    A signal that was ignored before, as ``nohup`` does it, stays so.  Ctrl-C raises KeyboardInterrupt as
+    always, but one that follows within two seconds does not disturb the cleaning up.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -142,9 +146,20 @@ def ending_on_signals() -> Iterator[None]:
             signal.signal(each, signal.SIG_IGN)
         raise EndedBySignal(number)
 
+    patient_until = 0.0
+
+    def interrupt(number: int, _: object) -> None:
+        nonlocal patient_until
+        if time.monotonic() >= patient_until:
+            patient_until = time.monotonic() + _PATIENCE
+            raise KeyboardInterrupt
+
     try:
         for number in handled:
             signal.signal(number, end)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            before[signal.SIGINT] = signal.default_int_handler
+            signal.signal(signal.SIGINT, interrupt)
         yield
     finally:
         for number, handler in before.items():
