@@ -28,7 +28,7 @@ _TRUST = 0.75
 _MIN_WEIGHT = 1e-4
 # Clusters are estimated in so many tasks, of so many clusters at least: each adds up a part of the picture,
 # and those of neighbours overlap by some 28 rows.  64 tasks: 7 % more time for 480 rows of a series.
-_MAX_RUNS, _MIN_RUN = 24, 768
+_MAX_RUNS, _MIN_RUN = 24, 256
 
 
 Run = tuple[int, int]  # of clusters: the first, and the one after the last

@@ -54,13 +54,13 @@ def _filter_plane(plane: Float, energies: Array, inverse: bool) -> Float:
 
 
 @functools.lru_cache(maxsize=32)  # of pieces most have the same shape
-def _waves(own: bytes, shape: tuple[int, ...]) -> tuple[Float, Float]:
+def _waves(energy_bytes: bytes, shape: tuple[int, ...]) -> tuple[Float, Float]:
     """Return the spectrum at the frequencies of a cosine transform of ``shape`` (y, x), as a product.
 
     The covariance of an 8 x 8 block, of the energies whose bytes are given, is averaged along its lags,
     tapered, and summed against cosines.
     """
-    energies = np.frombuffer(own).reshape(SIDE, SIDE)
+    energies = np.frombuffer(energy_bytes).reshape(SIDE, SIDE)
     basis = scipy.fft.dct(np.eye(SIDE), axis=0, norm="ortho")  # (frequency, position)
     lags = np.zeros((SIDE, SIDE))  # (frequency, lag): autocovariance of a basis function
     for lag in range(SIDE):
